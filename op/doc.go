@@ -1,0 +1,18 @@
+// Package op is Ringraft's vocabulary: the operations that clients send, the
+// results they get, the errors they branch on, and one encoding for all of it.
+//
+// An operation is one file: its doc, its fields, its codec, its limits and what
+// it does to a group's state. The table in table.go lists them all; the server,
+// the protocol document, the command line and the fuzz targets range over it.
+//
+// The encoding is MessagePack. A request is the array
+//
+//	[epoch, level, operation]
+//
+// an operation the array
+//
+//	[code, field…]
+//
+// and a result the array described at [Result]. A log entry carries operations
+// in the very bytes in which the client sent them, see [Entry].
+package op

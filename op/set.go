@@ -1,0 +1,58 @@
+package op
+
+// Set puts Value at Key. Result: Version; Found reports whether it replaced a value.
+type Set struct {
+	Key     []byte
+	Value   []byte
+	TTL     int64 // ms to live from the entry's time on; 0 is for ever
+	KeepTTL bool  // keep the deadline of the value replaced, if there is one; excludes TTL
+	Protect bool  // never evict this value
+}
+
+func (Set) Code() Code        { return CodeSet }
+func (Set) NumSlots() int     { return 1 }
+func (o Set) Slot(int) uint16 { return SlotOf(o.Key) }
+
+// Check refuses keys, values and times to live out of bounds.
+func (o Set) Check(l Limits) *Error {
+	if err := checkKey(o.Key); err != nil {
+		return err
+	}
+	if err := checkValue(o.Value, l); err != nil {
+		return err
+	}
+	if o.KeepTTL && o.TTL != 0 {
+		return Invalid("keep_ttl", "cannot be combined with a ttl")
+	}
+	return checkTTL(o.TTL)
+}
+
+// AppendTo appends [key, value, ttl, keep_ttl, protect].
+func (o Set) AppendTo(b []byte) []byte {
+	b = appendBytes(b, o.Key)
+	b = appendBytes(b, o.Value)
+	b = appendInt(b, o.TTL)
+	b = appendBool(b, o.KeepTTL)
+	return appendBool(b, o.Protect)
+}
+
+func (r *reader) set() Op {
+	return Set{
+		Key: r.bytes("key"), Value: r.bytes("value"), TTL: r.int("ttl"),
+		KeepTTL: r.bool("keep_ttl"), Protect: r.bool("protect"),
+	}
+}
+
+// Apply stores the value.
+func (o Set) Apply(s State) Result {
+	old, found := s.Lookup(o.Key)
+	rec := Record{Value: o.Value, Deadline: afterTTL(o.TTL, s.Now()), Protected: o.Protect}
+	if o.KeepTTL && found {
+		rec.Deadline = old.Deadline
+	}
+	version, err := s.Store(o.Key, rec)
+	if err != nil {
+		return Fail(err)
+	}
+	return Result{Version: version, Found: found}
+}

@@ -1,0 +1,54 @@
+package op
+
+// Record is what stands at a key.
+type Record struct {
+	Value     []byte // never changed in place: a holder may keep it
+	Version   uint64
+	Deadline  int64 // ms since the Unix epoch, in the group's time; 0 is none
+	Protected bool  // never evicted
+}
+
+// View is all that a read may see of a group.
+type View interface {
+	// Now is the time by which deadlines are judged, in ms since the Unix epoch.
+	Now() int64
+	// Lookup returns what stands at key. A record past its deadline is absent.
+	Lookup(key []byte) (Record, bool)
+	// Page returns, in ascending order, up to limit keys of slot that are greater
+	// than after and start with prefix, with their records. more reports whether
+	// there are further ones.
+	Page(slot uint16, after, prefix []byte, limit int) (page []Keyed, more bool)
+}
+
+// Keyed is a record with its key.
+type Keyed struct {
+	Key string
+	Record
+}
+
+// State is all that a write may see and change: no wall clock, no network, no
+// randomness. Its Now is the entry's: the leader's stamp, never going back.
+type State interface {
+	View
+	// Store puts r at key under the slot's next version, which it returns, makes
+	// it the most recently used, and evicts others to stay under the group's byte
+	// limit. It fails with KindOutOfMemory, and changes nothing, when protected
+	// records leave no room.
+	Store(key []byte, r Record) (version uint64, err *Error)
+	// Amend changes the deadline and protection of an existing record, like Store
+	// but without a new value. The key must be there.
+	Amend(key []byte, deadline int64, protected bool) (version uint64)
+	// Remove takes key away and returns the version of that change, or false if
+	// nothing stood there.
+	Remove(key []byte) (version uint64, existed bool)
+	// Sweep removes up to limit records past their deadline and returns how many.
+	Sweep(limit int) int
+	// Configure sets the group's byte limit and evicts down to it.
+	Configure(s GroupSettings)
+}
+
+// GroupSettings are the settings that a group's state machine obeys. They change
+// only through its log.
+type GroupSettings struct {
+	MaxBytes int64 // logical bytes of all records, see lru.Cost
+}

@@ -1,0 +1,116 @@
+package op
+
+import "fmt"
+
+// Code is an operation's number on the wire and in the log. It is never reused.
+type Code uint8
+
+// The codes. Reads start at 1, writes at 32, cluster operations at 64, internal
+// ones at 96.
+const (
+	CodeGet  Code = 1
+	CodeStat Code = 2
+	CodeMGet Code = 3
+	CodeScan Code = 4
+
+	CodeSet     Code = 32
+	CodeDelete  Code = 33
+	CodeExpire  Code = 34
+	CodeAdd     Code = 35
+	CodeMSet    Code = 36
+	CodeMDelete Code = 37
+
+	CodeHello     Code = 64
+	CodeMap       Code = 65
+	CodeStatus    Code = 66
+	CodeTransfer  Code = 67
+	CodeSetConfig Code = 68
+
+	CodeSweep     Code = 96
+	CodeConfigure Code = 97
+)
+
+// String returns the operation's name.
+func (c Code) String() string {
+	if int(c) < len(specs) && specs[c].Name != "" {
+		return specs[c].Name
+	}
+	return fmt.Sprintf("code %d", uint8(c))
+}
+
+// UnknownCodeError reports an operation that this program does not know.
+type UnknownCodeError struct{ Code uint64 }
+
+func (e *UnknownCodeError) Error() string {
+	return fmt.Sprintf("operation code %d is unknown here", e.Code)
+}
+
+// Class says who may send an operation and where it runs.
+type Class uint8
+
+const (
+	// ClassRead runs on one replica.
+	ClassRead Class = iota + 1
+	// ClassWrite goes through a group's log.
+	ClassWrite
+	// ClassCluster is answered by a node, for itself or from the cluster map.
+	ClassCluster
+	// ClassInternal goes through a group's log and is proposed by its leader only.
+	ClassInternal
+)
+
+// Spec is an operation's line in the table.
+type Spec struct {
+	Code   Code
+	Name   string
+	Class  Class
+	Fields int    // after the code
+	Array  string // the encoding, for the protocol document
+	Answer string // the meaningful fields of the result
+	Doc    string
+	decode func(*reader) Op
+}
+
+// Specs returns the table in the order of codes.
+func Specs() []Spec {
+	var known []Spec
+	for _, s := range specs {
+		if s.decode != nil {
+			known = append(known, s)
+		}
+	}
+	return known
+}
+
+// SpecOf returns the line of c.
+func SpecOf(c Code) Spec { return specs[c] }
+
+var specs = table()
+
+func table() (t [256]Spec) {
+	for _, s := range []Spec{
+		{CodeGet, "get", ClassRead, 1, "[key]", "found, value, version, ttl", "Read a key.", (*reader).get},
+		{CodeStat, "stat", ClassRead, 1, "[key]", "found, version, ttl, number", "Whether a key exists, its TTL and length, without its value.", (*reader).stat},
+		{CodeMGet, "mget", ClassRead, 1, "[[key…]]", "items", "Read several keys of one group at one instant.", (*reader).mget},
+		{CodeScan, "scan", ClassRead, 5, "[prefix, cursor, last, limit, values]", "items, next", "A page of the keys with a prefix.", (*reader).scan},
+
+		{CodeSet, "set", ClassWrite, 5, "[key, value, ttl, keep_ttl, protect]", "version, found", "Put a value.", (*reader).set},
+		{CodeDelete, "delete", ClassWrite, 1, "[key]", "version, found", "Remove a key.", (*reader).delete},
+		{CodeExpire, "expire", ClassWrite, 2, "[key, ttl]", "found, version, ttl", "Change or, with 0, remove a key's TTL.", (*reader).expire},
+		{CodeAdd, "add", ClassWrite, 2, "[key, delta]", "number, version, found", "Add to an integer.", (*reader).add},
+		{CodeMSet, "mset", ClassWrite, 3, "[[key, value…], ttl, protect]", "items", "Put several values of one group in one entry.", (*reader).mset},
+		{CodeMDelete, "mdelete", ClassWrite, 1, "[[key…]]", "number, items", "Remove several keys of one group in one entry.", (*reader).mdelete},
+
+		{CodeHello, "hello", ClassCluster, 1, "[cluster_id]", "detail", "Greet a node: it refuses a caller of another cluster.", (*reader).hello},
+		{CodeMap, "map", ClassCluster, 1, "[epoch]", "detail", "The cluster map, empty if epoch is the newest.", (*reader).clusterMap},
+		{CodeStatus, "status", ClassCluster, 1, "[all]", "detail", "What a node, or with all every node, knows of its replicas.", (*reader).status},
+		{CodeTransfer, "transfer", ClassCluster, 2, "[group, to]", "detail", "Hand a group's leadership over.", (*reader).transfer},
+		{CodeSetConfig, "set-config", ClassCluster, 2, "[name, value]", "version", "Change a setting of the cluster.", (*reader).setConfig},
+
+		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records past their deadline.", (*reader).sweep},
+		{CodeConfigure, "configure", ClassInternal, 1, "[max_bytes]", "", "Take over the cluster's settings.", (*reader).configure},
+	} {
+		t[s.Code] = s
+	}
+	return t
+}
