@@ -39,7 +39,7 @@ type Status struct{ All bool }
 // NodeStatus is what a node tells of itself.
 type NodeStatus struct {
 	Node     string          `codec:"node"`
-	State    string          `codec:"state"` // up, draining or down
+	State    string          `codec:"state"` // up, draining, full or down
 	Replicas []ReplicaStatus `codec:"replicas"`
 }
 

@@ -1,0 +1,142 @@
+// Package ringraft_test holds the checks of the whole tree: who may import whom,
+// and what the deterministic packages may not touch.
+package ringraft_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ringraft/ringraft/"
+
+// layers is the import diagram of docs/architecture.md: for each folder, the ones
+// of ours that it may import. Tests may import what their package may, and the
+// packages that exist for tests.
+var layers = map[string][]string{
+	"op":             {},
+	"lru":            {},
+	"placement":      {},
+	"raftfsm":        {"op", "lru"},
+	"shard/storage":  {},
+	"shard":          {"op", "placement", "raftfsm", "shard/storage"},
+	"transport":      {"op"},
+	"transport/peer": {},
+	"client":         {"op", "placement", "transport"},
+	"cmd/ringraft":   {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client"},
+}
+
+// forTests are packages that only tests, and the integration folder, may import.
+var forTests = []string{"internal/fakenode"}
+
+// deterministic names the packages whose code runs inside Apply, and what they may
+// not import: clocks, chance, the environment, the network.
+var deterministic = map[string][]string{
+	"lru":     {"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
+	"op":      {"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
+	"raftfsm": {"math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
+}
+
+type source struct {
+	name string // path from the module's root
+	file *ast.File
+}
+
+func (s source) folder() string { return path.Dir(s.name) }
+func (s source) isTest() bool   { return strings.HasSuffix(s.name, "_test.go") }
+
+func (s source) imports() []string {
+	var paths []string
+	for _, spec := range s.file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			panic(err) // the parser accepted it
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != "." {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err == nil {
+			all = append(all, source{filepath.ToSlash(name), file})
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d Go files found: this test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
+	for _, s := range sources(t) {
+		allowed, listed := layers[s.folder()]
+		if !listed {
+			if !strings.HasPrefix(s.folder(), "integration") && s.folder() != "." && !slices.Contains(forTests, s.folder()) {
+				t.Errorf("%s: folder %s is not in the import diagram; add it here and to docs/architecture.md", s.name, s.folder())
+			}
+			continue
+		}
+		for _, p := range s.imports() {
+			ours, ok := strings.CutPrefix(p, module)
+			if !ok || ours == s.folder() || slices.Contains(allowed, ours) {
+				continue
+			}
+			if s.isTest() && (slices.Contains(forTests, ours) || testMayImport(s.folder(), ours)) {
+				continue
+			}
+			t.Errorf("%s: %s may not import %s", s.name, s.folder(), ours)
+		}
+	}
+}
+
+// testMayImport lets a package be tested over the network it runs on.
+func testMayImport(folder, imported string) bool {
+	return folder == "shard" && imported == "transport/peer" || folder == "client" && imported == "raftfsm"
+}
+
+func TestApplyTouchesNothingButItsArguments(t *testing.T) {
+	for _, s := range sources(t) {
+		forbidden, ok := deterministic[s.folder()]
+		if !ok || s.isTest() {
+			continue
+		}
+		for _, p := range s.imports() {
+			if slices.Contains(forbidden, p) {
+				t.Errorf("%s imports %s: the state machine must not depend on it", s.name, p)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := call.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Tick"}, call.Sel.Name) {
+					t.Errorf("%s calls time.%s: the state machine knows no wall clock", s.name, call.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package op_test
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"pgregory.net/rapid"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// samples holds one operation of every code in the table.
+func samples() []op.Op {
+	key, value := []byte("k\x00\xff"), bytes.Repeat([]byte{'v'}, 300)
+	return []op.Op{
+		op.Get{Key: key}, op.Stat{Key: key}, op.MGet{Keys: [][]byte{key, []byte("b")}},
+		op.Scan{Prefix: []byte("p"), Cursor: op.ScanCursor(7, []byte("pa")), Last: 9, Limit: 10, Values: true},
+		op.Set{Key: key, Value: value, TTL: 1 << 40, Protect: true}, op.Set{Key: key, Value: []byte{}, KeepTTL: true},
+		op.Delete{Key: key}, op.Expire{Key: key, TTL: 70000}, op.Add{Key: key, Delta: math.MinInt64},
+		op.MSet{Pairs: []op.Pair{{Key: key, Value: value}, {Key: []byte("b"), Value: []byte{}}}, TTL: 5},
+		op.MDelete{Keys: [][]byte{key}},
+		op.Hello{Cluster: "c1"}, op.ClusterMap{Epoch: math.MaxUint64}, op.Status{All: true},
+		op.Transfer{Group: 3, To: "n2"}, op.SetConfig{Name: "max-bytes", Value: "1GiB"},
+		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}},
+	}
+}
+
+func TestEveryOperationSurvivesTheWire(t *testing.T) {
+	seen := map[op.Code]bool{}
+	for _, o := range samples() {
+		seen[o.Code()] = true
+		got, err := op.Decode(op.Append(nil, o))
+		if err != nil || !reflect.DeepEqual(got, o) {
+			t.Errorf("%s: decoded %#v, %v; want %#v", o.Code(), got, err, o)
+		}
+	}
+	for _, spec := range op.Specs() {
+		if !seen[spec.Code] {
+			t.Errorf("no sample of %s", spec.Name)
+		}
+	}
+}
+
+// TestHandEncodingIsMessagePack checks the hand-written codec against go-msgpack,
+// in both directions.
+func TestHandEncodingIsMessagePack(t *testing.T) {
+	for _, o := range samples() {
+		hand := op.Append(nil, o)
+		var generic []any
+		if err := codec.NewDecoderBytes(hand, new(codec.MsgpackHandle)).Decode(&generic); err != nil {
+			t.Fatalf("%s: go-msgpack cannot read %x: %v", o.Code(), hand, err)
+		}
+		if len(generic) != 1+op.SpecOf(o.Code()).Fields {
+			t.Errorf("%s: %d elements, want the code and %d fields", o.Code(), len(generic), op.SpecOf(o.Code()).Fields)
+		}
+		for name, h := range map[string]*codec.MsgpackHandle{"bin": {WriteExt: true}, "text strings": {}} {
+			var library []byte
+			if err := codec.NewEncoderBytes(&library, h).Encode(generic); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := op.Decode(library); err != nil || !reflect.DeepEqual(got, o) {
+				t.Errorf("%s in %s: decoded %#v, %v; want %#v", o.Code(), name, got, err, o)
+			}
+		}
+	}
+}
+
+func TestIntegersOfEverySize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := op.Add{Key: []byte("k"), Delta: rapid.Int64().Draw(t, "delta")}
+		got, err := op.Decode(op.Append(nil, want))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("decoded %#v, %v; want %#v", got, err, want)
+		}
+		var library []byte
+		if err := codec.NewEncoderBytes(&library, new(codec.MsgpackHandle)).Encode([]any{op.CodeAdd, "k", want.Delta}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := op.Decode(library); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("from go-msgpack %x: decoded %#v, %v; want %#v", library, got, err, want)
+		}
+	})
+}
+
+func TestResultSurvivesTheWire(t *testing.T) {
+	bytesOf := rapid.SliceOfN(rapid.Byte(), 0, 300)
+	rapid.Check(t, func(t *rapid.T) {
+		want := op.Result{
+			Version: rapid.Uint64().Draw(t, "version"), Found: rapid.Bool().Draw(t, "found"),
+			TTL: rapid.Int64().Draw(t, "ttl"), Number: rapid.Int64().Draw(t, "number"),
+			Value: bytesOf.Draw(t, "value"), Next: bytesOf.Draw(t, "next"), Detail: bytesOf.Draw(t, "detail"),
+		}
+		if rapid.Bool().Draw(t, "failed") {
+			want.Err = &op.Error{
+				Kind: op.Kind(rapid.IntRange(1, 6).Draw(t, "kind")), Field: rapid.String().Draw(t, "field"),
+				Message: rapid.String().Draw(t, "message"), Node: rapid.String().Draw(t, "node"), Epoch: rapid.Uint64().Draw(t, "epoch"),
+			}
+		}
+		for range rapid.IntRange(0, 20).Draw(t, "items") {
+			want.Items = append(want.Items, op.Item{
+				Key: bytesOf.Draw(t, "item key"), Found: rapid.Bool().Draw(t, "item found"), Value: bytesOf.Draw(t, "item value"),
+				Version: rapid.Uint64().Draw(t, "item version"), TTL: rapid.Int64().Draw(t, "item ttl"),
+			})
+		}
+		encoded := want.AppendTo(nil)
+		got, err := op.DecodeResult(encoded)
+		if err != nil {
+			t.Fatalf("decode %x: %v", encoded, err)
+		}
+		if again := got.AppendTo(nil); !bytes.Equal(again, encoded) {
+			t.Fatalf("encoded again %x, want %x", again, encoded)
+		}
+		if (got.Err == nil) != (want.Err == nil) || got.Err != nil && *got.Err != *want.Err {
+			t.Fatalf("error %+v, want %+v", got.Err, want.Err)
+		}
+		if got.Version != want.Version || got.Found != want.Found || got.TTL != want.TTL || got.Number != want.Number ||
+			!bytes.Equal(got.Value, want.Value) || len(got.Items) != len(want.Items) {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
+	for _, o := range samples() {
+		req := op.Request{Epoch: 300, Level: op.Linearizable, Op: o}
+		got, err := op.DecodeRequest(req.AppendTo(nil))
+		if err != nil {
+			t.Fatalf("%s: %v", o.Code(), err)
+		}
+		if got.Epoch != 300 || got.Level != op.Linearizable || !reflect.DeepEqual(got.Op, o) || !bytes.Equal(got.Raw, op.Append(nil, o)) {
+			t.Errorf("%s: got %+v", o.Code(), got)
+		}
+	}
+}
+
+func TestEntryCarriesOperationsInOrder(t *testing.T) {
+	var b op.EntryBuilder
+	want := []op.Write{op.Set{Key: []byte("a"), Value: []byte("1")}, op.Delete{Key: []byte("b")}, op.Add{Key: []byte("c"), Delta: -5}}
+	for range 2 { // the builder can be used again
+		for _, o := range want {
+			b.Add(op.Append(nil, o))
+		}
+		e, err := op.DecodeEntry(b.Build(1234, [][]byte{[]byte("t")}))
+		if err != nil || e.Time != 1234 || len(e.Touches) != 1 || string(e.Touches[0]) != "t" || e.Len() != len(want) {
+			t.Fatalf("entry %+v, %v", e, err)
+		}
+		for i := range want {
+			if got, err := e.Next(); err != nil || !reflect.DeepEqual(got, want[i]) {
+				t.Errorf("operation %d: %#v, %v; want %#v", i, got, err, want[i])
+			}
+		}
+	}
+}
+
+func TestEntryRefusesWhatItCannotApply(t *testing.T) {
+	good := new(op.EntryBuilder)
+	good.Add(op.Append(nil, op.Delete{Key: []byte("b")}))
+	valid := good.Build(1, nil)
+	newer := bytes.Clone(valid)
+	newer[1] = 2
+	read := new(op.EntryBuilder)
+	read.Add(op.Append(nil, op.Get{Key: []byte("b")}))
+	unknown := new(op.EntryBuilder)
+	unknown.Add([]byte{0x91, 0x7f})
+	for name, b := range map[string][]byte{
+		"newer format": newer, "a read": read.Build(1, nil), "unknown code": unknown.Build(1, nil),
+		"nothing": {}, "cut": valid[:len(valid)-1], "trailing byte": append(bytes.Clone(valid), 0),
+	} {
+		e, err := op.DecodeEntry(b)
+		for err == nil && e.Len() > 0 {
+			_, err = e.Next()
+		}
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestDecodingRefusesMalformedOperations(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"nothing":                 {},
+		"no array":                {0x01},
+		"empty array":             {0x90},
+		"too few fields":          {0x91, byte(op.CodeGet)},
+		"too many fields":         {0x93, byte(op.CodeGet), 0xa1, 'k', 0x00},
+		"trailing bytes":          {0x92, byte(op.CodeGet), 0xa1, 'k', 0x00},
+		"negative code":           {0x92, 0xff, 0xa1, 'k'},
+		"key of 4 GiB":            {0x92, byte(op.CodeGet), 0xc6, 0xff, 0xff, 0xff, 0xff, 'k'},
+		"array of 2^32-1 keys":    {0x92, byte(op.CodeMGet), 0xdd, 0xff, 0xff, 0xff, 0xff, 'k'},
+		"key that is a number":    {0x92, byte(op.CodeGet), 0x07},
+		"delta over 63 bits":      {0x93, byte(op.CodeAdd), 0xa1, 'k', 0xcf, 0xff, 0, 0, 0, 0, 0, 0, 0},
+		"pairs with an odd count": {0x94, byte(op.CodeMSet), 0x91, 0xa1, 'k', 0x00, 0xc2},
+		"flag that is a number":   {0x96, byte(op.CodeSet), 0xa1, 'k', 0xa1, 'v', 0x00, 0x01, 0xc2},
+		"slot over the last":      {0x96, byte(op.CodeScan), 0xa0, 0xa2, 0, 0, 0xcd, 0x10, 0x00, 0x01, 0xc2},
+	} {
+		if o, err := op.Decode(b); err == nil {
+			t.Errorf("%s: decoded as %#v", name, o)
+		}
+	}
+}
+
+func FuzzDecodeRequest(f *testing.F) {
+	for _, o := range samples() {
+		f.Add((&op.Request{Op: o}).AppendTo(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		req, err := op.DecodeRequest(b)
+		if err != nil {
+			return
+		}
+		req.Op.Check(op.Limits{MaxValue: op.DefaultMaxValue})
+		again, err := op.DecodeRequest((&op.Request{Epoch: req.Epoch, Level: req.Level, Op: req.Op}).AppendTo(nil))
+		if err != nil || !reflect.DeepEqual(again.Op, req.Op) {
+			t.Fatalf("%#v became %#v, %v", req.Op, again.Op, err)
+		}
+		if routed, ok := req.Op.(op.Routed); ok {
+			for i := range routed.NumSlots() {
+				if routed.Slot(i) >= op.Slots && routed.Check(op.Limits{MaxValue: 1}) == nil {
+					t.Fatalf("%#v: slot %d", routed, routed.Slot(i))
+				}
+			}
+		}
+	})
+}
+
+func FuzzDecodeResult(f *testing.F) {
+	f.Add((&op.Result{Version: 9, Found: true, Value: []byte("v"), Items: []op.Item{{Key: []byte("k")}}}).AppendTo(nil))
+	f.Add((&op.Result{Err: op.Invalid("key", "is empty")}).AppendTo(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		res, err := op.DecodeResult(b)
+		if err != nil {
+			return
+		}
+		encoded := res.AppendTo(nil)
+		if again, err := op.DecodeResult(encoded); err != nil || !bytes.Equal(again.AppendTo(nil), encoded) {
+			t.Fatalf("%+v became %+v, %v", res, again, err)
+		}
+	})
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	var b op.EntryBuilder
+	b.Add(op.Append(nil, op.Set{Key: []byte("k"), Value: []byte("v")}))
+	f.Add(b.Build(77, [][]byte{[]byte("t")}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := op.DecodeEntry(b)
+		if err != nil {
+			return
+		}
+		for n := e.Len(); n > 0; n-- {
+			if _, err := e.Next(); err != nil {
+				return
+			}
+		}
+		if e.Len() != 0 {
+			t.Fatalf("%d operations left", e.Len())
+		}
+	})
+}
