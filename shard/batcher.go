@@ -1,0 +1,279 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+const (
+	// entryBytes closes a batch: a larger one only forms around one large operation.
+	entryBytes = 1 << 20
+	// entryOps closes a batch.
+	entryOps = 4096
+	// inFlight is how many entries of a group are with Raft at once. Operations that
+	// come meanwhile gather, so a busy group's entries grow by themselves.
+	inFlight = 4
+	// queueBytes and queueOps bound what gathers; past them writes are refused.
+	queueBytes = 64 << 20
+	queueOps   = 1 << 16
+)
+
+// proposer is what a batcher needs of a replica.
+type proposer interface {
+	// Apply proposes an entry; see raft.Raft.
+	Apply(entry []byte, timeout time.Duration) raft.ApplyFuture
+}
+
+// batch is operations that become one entry, with those who wait for the results.
+type batch struct {
+	entry   op.EntryBuilder
+	waiters []op.Replier
+
+	answer sync.Once
+	late   *time.Timer
+}
+
+// reply gives every waiter its result; only the first call does.
+func (b *batch) reply(result func(i int) op.Result) {
+	b.answer.Do(func() {
+		for i, w := range b.waiters {
+			w.Reply(result(i))
+		}
+	})
+}
+
+func (b *batch) fail(err *op.Error) {
+	b.reply(func(int) op.Result { return op.Fail(err) })
+}
+
+// batcher gathers the writes of many callers into entries. While fewer than
+// inFlight entries are under way it proposes what there is at once, so a lone
+// writer waits for nobody.
+type batcher struct {
+	raft    proposer
+	stamp   func() int64              // the leader's clock, for entries
+	touches func(ops int) [][]byte    // to go in front of an entry of so many operations
+	refusal func(err error) *op.Error // what a caller is told when Raft took nothing
+	timeout time.Duration             // until an entry's outcome is called unknown
+
+	slots chan struct{} // one token per entry in flight
+	kick  chan struct{}
+
+	mu     sync.Mutex
+	idle   *sync.Cond // nothing is in flight
+	queue  []*batch   // the last one is open
+	bytes  int
+	ops    int
+	flying int
+	held   bool
+	closed bool
+	// refusedSince is when Raft began to refuse entries for a leadership transfer;
+	// zero if the last one was not refused for that.
+	refusedSince time.Time
+
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+func newBatcher(r proposer, stamp func() int64, touches func(int) [][]byte, refusal func(error) *op.Error, timeout time.Duration) *batcher {
+	b := &batcher{
+		raft: r, stamp: stamp, touches: touches, refusal: refusal, timeout: timeout,
+		slots: make(chan struct{}, inFlight), kick: make(chan struct{}, 1),
+	}
+	b.idle = sync.NewCond(&b.mu)
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.wg.Go(b.run)
+	return b
+}
+
+// add queues an encoded operation, which it copies, for the next entry.
+func (b *batcher) add(raw []byte, w op.Replier) {
+	if err := b.enqueue(raw, w); err != nil {
+		w.Reply(op.Fail(err))
+		return
+	}
+	b.wake()
+}
+
+func (b *batcher) enqueue(raw []byte, w op.Replier) *op.Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return op.Unavailable("the replica is stopping")
+	case b.bytes+len(raw) > queueBytes || b.ops >= queueOps:
+		return op.Unavailable("overloaded: %d operations of %d bytes are waiting", b.ops, b.bytes)
+	}
+	open := b.open(len(raw))
+	open.entry.Add(raw)
+	open.waiters = append(open.waiters, w)
+	b.bytes += len(raw)
+	b.ops++
+	return nil
+}
+
+// open returns the batch that has room for n more bytes.
+func (b *batcher) open(n int) *batch {
+	if len(b.queue) > 0 {
+		last := b.queue[len(b.queue)-1]
+		if last.entry.Size()+n <= entryBytes && last.entry.Len() < entryOps {
+			return last
+		}
+	}
+	fresh := new(batch)
+	b.queue = append(b.queue, fresh)
+	return fresh
+}
+
+func (b *batcher) wake() {
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (b *batcher) run() {
+	for {
+		select {
+		case <-b.kick:
+		case <-b.ctx.Done():
+			return
+		}
+		for b.flushOne() {
+		}
+	}
+}
+
+// flushOne proposes the first batch, when there is one and a free place for it.
+func (b *batcher) flushOne() bool {
+	select {
+	case b.slots <- struct{}{}:
+	default:
+		return false // the next entry that ends wakes us
+	}
+	runtime.Gosched() // let connections that are being read add to the batch
+	first := b.take()
+	if first == nil {
+		<-b.slots
+		return false
+	}
+	first.late = time.AfterFunc(b.timeout, func() {
+		first.fail(op.UnknownOutcome("no quorum answered within %v", b.timeout))
+	})
+	future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(first.entry.Len())), b.timeout)
+	go b.finish(first, future)
+	return true
+}
+
+func (b *batcher) take() *batch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held || len(b.queue) == 0 {
+		return nil
+	}
+	first := b.queue[0]
+	b.queue[0] = nil
+	b.queue = b.queue[1:]
+	b.bytes -= first.entry.Size()
+	b.ops -= first.entry.Len()
+	b.flying++
+	return first
+}
+
+// finish waits for an entry's outcome. It is not waited for when the batcher
+// closes: Raft may leave a future without an answer when it shuts down.
+func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
+	err := future.Error()
+	done.late.Stop()
+	<-b.slots
+	b.mu.Lock()
+	if b.flying--; b.flying == 0 {
+		b.idle.Broadcast()
+	}
+	if !errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		b.refusedSince = time.Time{}
+	} else if b.refusedSince.IsZero() {
+		b.refusedSince = time.Now()
+	}
+	b.mu.Unlock()
+	b.wake()
+	if err != nil {
+		done.fail(b.outcome(err))
+		return
+	}
+	switch response := future.Response().(type) {
+	case []op.Result:
+		done.reply(func(i int) op.Result { return response[i] })
+	case error:
+		done.fail(op.UnknownOutcome("the state machine halted: %v", response))
+	}
+}
+
+// outcome says what Raft's error means for the operations of an entry.
+func (b *batcher) outcome(err error) *op.Error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return b.refusal(err)
+	}
+	return op.UnknownOutcome("%v", err)
+}
+
+// hold stops proposing and waits, until ctx ends, for what is in flight. What
+// arrives gathers until release.
+func (b *batcher) hold(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.idle.Broadcast()
+	})
+	defer stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = true
+	for b.flying > 0 && ctx.Err() == nil {
+		b.idle.Wait()
+	}
+	if b.flying > 0 {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// stuck reports whether Raft has refused entries for a leadership transfer for
+// longer than d.
+func (b *batcher) stuck(d time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.refusedSince.IsZero() && time.Since(b.refusedSince) > d
+}
+
+// release goes on proposing.
+func (b *batcher) release() {
+	b.mu.Lock()
+	b.held = false
+	b.mu.Unlock()
+	b.wake()
+}
+
+// close refuses what has not been proposed.
+func (b *batcher) close() {
+	b.mu.Lock()
+	b.closed = true
+	left := b.queue
+	b.queue, b.bytes, b.ops = nil, 0, 0
+	b.mu.Unlock()
+	b.stop()
+	b.wg.Wait()
+	for _, waiting := range left {
+		waiting.fail(op.Unavailable("the replica is stopping"))
+	}
+}

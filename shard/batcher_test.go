@@ -1,0 +1,303 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// fakeRaft takes entries and answers them when told.
+type fakeRaft struct {
+	mu      sync.Mutex
+	pending []*fakeFuture
+}
+
+type fakeFuture struct {
+	entry op.Entry
+	err   error
+	res   any
+	done  chan struct{}
+}
+
+func (f *fakeFuture) Error() error  { <-f.done; return f.err }
+func (f *fakeFuture) Response() any { return f.res }
+func (f *fakeFuture) Index() uint64 { return 1 }
+
+func (r *fakeRaft) Apply(entry []byte, _ time.Duration) raft.ApplyFuture {
+	e, err := op.DecodeEntry(entry)
+	if err != nil {
+		panic(err)
+	}
+	f := &fakeFuture{entry: e, done: make(chan struct{})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(r.pending, f)
+	return f
+}
+
+func (r *fakeRaft) flying() []*fakeFuture {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]*fakeFuture(nil), r.pending...)
+}
+
+// finish ends the oldest entry; without err, each operation's result is its place.
+func (r *fakeRaft) finish(err error) {
+	r.mu.Lock()
+	f := r.pending[0]
+	r.pending = r.pending[1:]
+	r.mu.Unlock()
+	results := make([]op.Result, f.entry.Len())
+	for i := range results {
+		results[i].Number = int64(i)
+	}
+	f.err, f.res = err, results
+	close(f.done)
+}
+
+// answers collects replies.
+type answers struct {
+	mu  sync.Mutex
+	got []op.Result
+}
+
+func (a *answers) Reply(res op.Result) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.got = append(a.got, res)
+}
+
+func (a *answers) all() []op.Result {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]op.Result(nil), a.got...)
+}
+
+func startBatcher(t *testing.T) (*batcher, *fakeRaft) {
+	r := new(fakeRaft)
+	b := newBatcher(r, func() int64 { return 77 }, func(int) [][]byte { return nil },
+		func(err error) *op.Error { return op.Unavailable("%v", err) }, 5*time.Second)
+	t.Cleanup(func() {
+		for len(r.flying()) > 0 {
+			r.finish(nil)
+		}
+		b.close()
+	})
+	return b, r
+}
+
+var oneDelete = op.Append(nil, op.Delete{Key: []byte("k")})
+
+func TestLoneWriterWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		start := time.Now()
+		b.add(oneDelete, new(answers))
+		synctest.Wait()
+		if n := len(r.flying()); n != 1 {
+			t.Fatalf("%d entries in flight, want 1", n)
+		}
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("the entry waited %v", waited)
+		}
+	})
+}
+
+func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		replies := new(answers)
+		for range inFlight {
+			b.add(oneDelete, replies)
+			synctest.Wait()
+		}
+		for range 100 {
+			b.add(oneDelete, replies)
+		}
+		synctest.Wait()
+		if n := len(r.flying()); n != inFlight {
+			t.Fatalf("%d entries in flight, want %d", n, inFlight)
+		}
+		r.finish(nil)
+		synctest.Wait()
+		flying := r.flying()
+		if n := flying[len(flying)-1].entry.Len(); n != 100 {
+			t.Fatalf("the gathered entry has %d operations, want 100", n)
+		}
+		for len(r.flying()) > 0 {
+			r.finish(nil)
+			synctest.Wait()
+		}
+		if got := replies.all(); len(got) != inFlight+100 || got[len(got)-1].Number != 99 {
+			t.Errorf("%d replies, the last %+v", len(got), got[len(got)-1])
+		}
+	})
+}
+
+func TestBatchesAreBoundedInBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		for range inFlight {
+			b.add(oneDelete, new(answers))
+			synctest.Wait()
+		}
+		large := op.Append(nil, op.Set{Key: []byte("k"), Value: make([]byte, entryBytes/2+1)})
+		for range 3 {
+			b.add(large, new(answers))
+		}
+		for range inFlight {
+			r.finish(nil)
+		}
+		synctest.Wait()
+		for i, f := range r.flying() {
+			if f.entry.Len() != 1 {
+				t.Errorf("entry %d has %d operations, want 1", i, f.entry.Len())
+			}
+		}
+	})
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := startBatcher(t)
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		replies := new(answers)
+		for range queueOps {
+			b.add(oneDelete, replies)
+		}
+		if n := len(replies.all()); n != 0 {
+			t.Fatalf("%d replies before the queue is full", n)
+		}
+		b.add(oneDelete, replies)
+		got := replies.all()
+		if len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnavailable) {
+			t.Fatalf("the operation over the bound got %+v, want unavailable", got)
+		}
+		b.release()
+	})
+}
+
+func TestOutcomesOfRaftErrors(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want error
+	}{
+		{raft.ErrNotLeader, op.ErrUnavailable},
+		{raft.ErrEnqueueTimeout, op.ErrUnavailable},
+		{raft.ErrLeadershipTransferInProgress, op.ErrUnavailable},
+		{raft.ErrLeadershipLost, op.ErrUnknownOutcome},
+		{raft.ErrRaftShutdown, op.ErrUnknownOutcome},
+		{raft.ErrAbortedByRestore, op.ErrUnknownOutcome},
+		{fmt.Errorf("write log: no space left on device"), op.ErrUnknownOutcome},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, r := startBatcher(t)
+			replies := new(answers)
+			b.add(oneDelete, replies)
+			synctest.Wait()
+			r.finish(tc.err)
+			synctest.Wait()
+			if got := replies.all(); len(got) != 1 || !errors.Is(got[0].Err, tc.want) {
+				t.Errorf("%v: got %+v, want %v", tc.err, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if got := replies.all(); len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnknownOutcome) {
+			t.Fatalf("got %+v, want unknown", got)
+		}
+		r.finish(nil)
+		synctest.Wait()
+		if got := replies.all(); len(got) != 1 {
+			t.Errorf("answered %d times", len(got))
+		}
+	})
+}
+
+func TestHoldWaitsForEntriesInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		b.add(oneDelete, new(answers))
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.hold(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("hold with an entry in flight: %v, want a deadline", err)
+		}
+		b.add(oneDelete, new(answers))
+		r.finish(nil)
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := len(r.flying()); n != 0 {
+			t.Fatalf("%d entries proposed while held", n)
+		}
+		b.release()
+		synctest.Wait()
+		if n := len(r.flying()); n != 1 {
+			t.Errorf("%d entries after release, want 1", n)
+		}
+	})
+}
+
+func TestCloseRefusesWhatWasNotProposed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := startBatcher(t)
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		b.close()
+		b.add(oneDelete, replies)
+		for _, res := range replies.all() {
+			if !errors.Is(res.Err, op.ErrUnavailable) {
+				t.Errorf("got %+v, want unavailable", res)
+			}
+		}
+		if n := len(replies.all()); n != 2 {
+			t.Errorf("%d replies, want 2", n)
+		}
+	})
+}
+
+func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		refuse := func(err error) {
+			b.add(oneDelete, new(answers))
+			synctest.Wait()
+			r.finish(err)
+			synctest.Wait()
+		}
+		refuse(raft.ErrLeadershipTransferInProgress)
+		time.Sleep(11 * time.Second)
+		refuse(raft.ErrLeadershipTransferInProgress)
+		if !b.stuck(10 * time.Second) {
+			t.Error("refusals over 11 s go unnoticed")
+		}
+		refuse(nil)
+		if b.stuck(10 * time.Second) {
+			t.Error("stuck after an entry went through")
+		}
+	})
+}

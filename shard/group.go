@@ -1,0 +1,195 @@
+package shard
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/raftfsm"
+)
+
+// maxTouches is the most touches of one entry.
+const maxTouches = op.MaxKeys
+
+// group is a node's part in a data group: its replica, the way in for writes and
+// reads, and the upkeep that a leader does.
+type group struct {
+	id      uint64
+	node    *Node
+	log     *slog.Logger
+	fsm     *raftfsm.FSM
+	replica *replica
+	batcher *batcher
+	reads   *readIndex
+	hints   *hints
+	touches *touches
+
+	moving     sync.Mutex // one attempt to hand over at a time
+	lastMark   raftfsm.Mark
+	configured atomic.Pointer[op.GroupSettings] // the settings proposed last, while under way
+	sweeping   atomic.Bool
+
+	hosted chan struct{} // closed when the node has put the group into service
+	ctx    context.Context
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+	closed sync.Once
+}
+
+// openGroup starts this node's replica of a group.
+func openGroup(n *Node, id uint64) (*group, error) {
+	m := n.Map()
+	placed, self, ok := n.placed(m, id)
+	if !ok {
+		return nil, op.Invalid("group", "%d has no replica here", id)
+	}
+	g := &group{id: id, node: n, log: n.log.With("group", id), hosted: make(chan struct{})}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.fsm = raftfsm.New(raftfsm.Config{
+		Group: strconv.FormatUint(id, 10), Settings: op.GroupSettings{MaxBytes: m.Settings.MaxBytes},
+		Logger: g.log, OnHalt: g.halt,
+	})
+	fsm := raft.BatchingFSM(g.fsm)
+	if n.cfg.interpose != nil {
+		fsm = n.cfg.interpose(id, fsm)
+	}
+	r, err := openReplica(replicaConfig{
+		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
+		machine: g.fsm, fsm: fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.replica = r
+	g.touches = newTouches(g.fsm.Old)
+	g.batcher = newBatcher(r.raft, g.stamp, g.touches.take, g.refuse, n.cfg.Timing.Write)
+	g.reads = newReadIndex(r, g.confirm, g.readNow, g.elsewhere, n.cfg.Timing.ReadIndex)
+	g.hints = newHints(g.sendHints)
+	g.wg.Go(g.upkeep)
+	return g, nil
+}
+
+// write queues an operation, in the bytes the client sent, if this node leads.
+func (g *group) write(raw []byte, reply op.Replier) {
+	if g.replica.readyTerm() == 0 {
+		reply.Reply(op.Fail(g.elsewhere()))
+		return
+	}
+	if err := g.node.cfg.Store.Full(); err != nil {
+		reply.Reply(op.Fail(op.Unavailable("no write is taken: %v", err)))
+		return
+	}
+	g.batcher.add(raw, reply)
+}
+
+// read answers o at level.
+func (g *group) read(o op.Read, level op.Level, reply op.Replier) {
+	if level == op.Linearizable {
+		g.reads.add(o, reply)
+		return
+	}
+	reply.Reply(g.readNow(o))
+}
+
+func (g *group) readNow(o op.Read) op.Result {
+	return g.fsm.Read(o, g.node.cfg.Clock(), g.hints.add)
+}
+
+// stamp is the time of a new entry.
+func (g *group) stamp() int64 { return max(g.node.cfg.Clock(), g.fsm.Time()) }
+
+func (g *group) emptyEntry() []byte {
+	return new(op.EntryBuilder).Build(g.stamp(), nil)
+}
+
+func (g *group) confirm(ctx context.Context, voter raft.ServerID, term uint64) bool {
+	return g.node.confirm(ctx, nodeOf(voter), g.id, term)
+}
+
+// elsewhere tells a caller which node leads.
+func (g *group) elsewhere() *op.Error {
+	leader := g.replica.leaderNode()
+	if leader == g.node.cfg.ID {
+		return op.Unavailable("the leader of group %d is taking over", g.id)
+	}
+	return &op.Error{
+		Kind: op.KindWrongNode, Node: leader, Epoch: g.node.Map().Epoch,
+		Message: "this node does not lead the key's group",
+	}
+}
+
+// refuse says why Raft took no entry.
+func (g *group) refuse(err error) *op.Error {
+	if e := g.elsewhere(); e.Kind == op.KindWrongNode && e.Node != "" {
+		return e
+	}
+	return op.Unavailable("group %d takes no entry now: %v", g.id, err)
+}
+
+// sendHints brings touches to the leader.
+func (g *group) sendHints(ctx context.Context, keys [][]byte) {
+	if g.replica.readyTerm() != 0 {
+		g.touches.add(keys)
+		return
+	}
+	leader := g.replica.leaderNode()
+	if leader == "" || leader == g.node.cfg.ID {
+		return
+	}
+	var none struct{}
+	if err := g.node.ask(ctx, leader, callTouch, touchRequest{Group: g.id, Keys: keys}, &none); err != nil {
+		g.log.Debug("touches were lost", "keys", len(keys), "err", err)
+	}
+}
+
+// halt takes this replica out of service: its state machine met an entry that it
+// cannot apply.
+func (g *group) halt(err error) {
+	g.node.background.Go(func() {
+		<-g.hosted
+		g.node.quarantine(g.id, "the state machine halted: "+err.Error())
+	})
+}
+
+// upkeep does what time demands.
+func (g *group) upkeep() {
+	t := g.node.cfg.Timing
+	janitor, audit, balance := time.NewTicker(t.Janitor), time.NewTicker(t.Audit), time.NewTicker(t.Balance)
+	defer janitor.Stop()
+	defer audit.Stop()
+	defer balance.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-janitor.C:
+			g.sweep()
+			g.configure()
+		case <-audit.C:
+			g.audit()
+		case <-balance.C:
+			g.balance()
+			g.unstick()
+		}
+	}
+}
+
+// close stops the group's replica; what is under way ends first or is unknown.
+func (g *group) close() error {
+	var err error
+	g.closed.Do(func() {
+		g.stop()
+		g.hints.close()
+		g.reads.close()
+		g.batcher.close()
+		err = g.replica.close()
+		g.wg.Wait()
+	})
+	return err
+}

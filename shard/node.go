@@ -1,0 +1,359 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/placement"
+)
+
+// Node hosts the replicas that the cluster map gives it. New makes one; Start joins
+// it to its peers; Drain and Close end it. Address, Verify and HandleCall may be
+// called as soon as New returns, so that the network can be built from them.
+type Node struct {
+	cfg   Config
+	log   *slog.Logger
+	peers Peers
+	meta  *meta
+
+	current  atomic.Pointer[placement.Map]
+	draining atomic.Bool
+	failed   chan error // see Failed
+
+	mu     sync.RWMutex
+	groups map[uint64]*group
+	closed bool
+
+	clusterOps chan struct{} // bounds the cluster operations under way
+	mapKick    chan struct{}
+	ctx        context.Context
+	stop       context.CancelFunc
+	background sync.WaitGroup
+}
+
+// maxClusterOps is how many cluster operations a node works on at once.
+const maxClusterOps = 32
+
+// New returns a node that is not started yet.
+func New(cfg Config) (*Node, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Logger.With("node", cfg.ID),
+		groups:     map[uint64]*group{},
+		clusterOps: make(chan struct{}, maxClusterOps),
+		mapKick:    make(chan struct{}, 1),
+		failed:     make(chan error, 1),
+	}
+	n.current.Store(new(placement.Map))
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	if err := n.loadMap(); err != nil {
+		return nil, err
+	}
+	return n, n.checkIdentity()
+}
+
+// loadMap takes the last cluster map known, so that peers can be found and replicas
+// started before the meta group has a leader.
+func (n *Node) loadMap() error {
+	b, err := n.cfg.Store.LoadMap()
+	if err != nil || b == nil {
+		return err
+	}
+	var m placement.Map
+	if err := op.DecodeDetail(b, &m); err != nil {
+		return fmt.Errorf("the cluster map in the data directory is damaged: %w", err)
+	}
+	if err := m.Check(); err != nil {
+		return fmt.Errorf("the cluster map in the data directory is damaged: %w", err)
+	}
+	n.current.Store(&m)
+	return nil
+}
+
+// Start forms the cluster if need be, which can last until ctx ends, and starts the
+// node's replicas.
+func (n *Node) Start(ctx context.Context, peers Peers) error {
+	n.peers = peers
+	if n.cfg.Store.Identity().Cluster == "" {
+		if err := n.form(ctx); err != nil {
+			return err
+		}
+		n.log.Info("cluster formed", "cluster", n.cfg.Store.Identity().Cluster)
+	}
+	peers.Join(n.cfg.Store.Identity().Cluster)
+	m, err := openMeta(n)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.meta = m
+	n.mu.Unlock()
+	n.background.Go(n.followMap)
+	n.kickMap()
+	return nil
+}
+
+// Failed gives the error that made the node unable to go on, if one does.
+func (n *Node) Failed() <-chan error { return n.failed }
+
+// Map returns the newest cluster map known here; its epoch is 0 before there is one.
+func (n *Node) Map() placement.Map { return *n.current.Load() }
+
+// mapChanged takes over a new map, from the meta group's Apply: it must not block.
+func (n *Node) mapChanged(m placement.Map) {
+	if m.Epoch <= n.Map().Epoch {
+		return
+	}
+	n.current.Store(&m)
+	n.kickMap()
+}
+
+func (n *Node) kickMap() {
+	select {
+	case n.mapKick <- struct{}{}:
+	default:
+	}
+}
+
+// followMap makes the node host what the map gives it.
+func (n *Node) followMap() {
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.mapKick:
+		}
+		m := n.Map()
+		if m.Epoch == 0 {
+			continue
+		}
+		if err := n.cfg.Store.SaveMap(op.EncodeDetail(m)); err != nil {
+			n.log.Error("the cluster map was not saved", "epoch", m.Epoch, "err", err)
+		}
+		for _, id := range m.Replicas(n.cfg.ID) {
+			if err := n.host(id); err != nil {
+				n.fail(err)
+				return
+			}
+		}
+	}
+}
+
+func (n *Node) fail(err error) {
+	select {
+	case n.failed <- err:
+	default:
+	}
+}
+
+// host starts the node's replica of a group unless it runs or is in quarantine.
+func (n *Node) host(id uint64) error {
+	if reason, yes := n.cfg.Store.Quarantined(id); yes {
+		n.log.Error("replica stays in quarantine: this node does not serve the group; replace the replica",
+			"group", id, "reason", reason)
+		return nil
+	}
+	if n.group(id) != nil {
+		return nil
+	}
+	g, err := openGroup(n, id)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	closed := n.closed
+	if !closed {
+		n.groups[id] = g
+	}
+	n.mu.Unlock()
+	close(g.hosted)
+	if closed {
+		return g.close()
+	}
+	return nil
+}
+
+// rehost stops a group's replica and starts it anew from its data.
+func (n *Node) rehost(g *group) {
+	if n.removeGroup(g.id) != g {
+		return
+	}
+	if err := g.close(); err != nil {
+		n.log.Warn("close a replica to restart it", "group", g.id, "err", err)
+	}
+	if err := n.host(g.id); err != nil {
+		n.fail(err)
+	}
+}
+
+// group returns the replica of a data group hosted here, or nil.
+func (n *Node) group(id uint64) *group {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.groups[id]
+}
+
+// removeGroup takes a group out of service and returns it, or nil.
+func (n *Node) removeGroup(id uint64) *group {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	g := n.groups[id]
+	delete(n.groups, id)
+	return g
+}
+
+// hosted returns the groups served here, by id.
+func (n *Node) hosted() []*group {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	var gs []*group
+	for _, id := range n.Map().Replicas(n.cfg.ID) {
+		if g := n.groups[id]; g != nil {
+			gs = append(gs, g)
+		}
+	}
+	return gs
+}
+
+// replica returns this node's replica of a group, the meta group included, or nil.
+func (n *Node) replica(group uint64) *replica {
+	if group != metaGroup {
+		if g := n.group(group); g != nil {
+			return g.replica
+		}
+		return nil
+	}
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if n.meta == nil {
+		return nil
+	}
+	return n.meta.replica
+}
+
+// placed returns a group's line in m and this node's replica in it.
+func (n *Node) placed(m placement.Map, id uint64) (placement.Group, placement.Replica, bool) {
+	g, ok := m.Group(id)
+	if !ok {
+		return g, placement.Replica{}, false
+	}
+	for _, r := range g.Replicas {
+		if r.Node == n.cfg.ID {
+			return g, r, true
+		}
+	}
+	return g, placement.Replica{}, false
+}
+
+// votersOf returns a new group's configuration.
+func votersOf(g placement.Group) []raft.Server {
+	var servers []raft.Server
+	for _, r := range g.Replicas {
+		id := r.ServerID(g.ID)
+		servers = append(servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
+	}
+	return servers
+}
+
+// Drain hands over, until ctx ends, every leadership that the node has. Requests are
+// served on, and sent to the new leaders.
+func (n *Node) Drain(ctx context.Context) error {
+	n.draining.Store(true)
+	var wg sync.WaitGroup
+	errs := make(chan error, len(n.hosted())+1)
+	for _, g := range n.hosted() {
+		if g.replica.readyTerm() == 0 {
+			continue
+		}
+		wg.Go(func() {
+			if _, err := g.handOverToBest(ctx); err != nil {
+				errs <- fmt.Errorf("group %d: %w", g.id, err)
+			}
+		})
+	}
+	if n.meta != nil {
+		wg.Go(func() {
+			if err := n.meta.handOver(); err != nil {
+				errs <- fmt.Errorf("meta group: %w", err)
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// Close stops the node's replicas. It may be called again.
+func (n *Node) Close() error {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil
+	}
+	n.closed = true
+	groups := n.groups
+	n.groups = map[uint64]*group{}
+	n.mu.Unlock()
+	n.stop()
+	errs := make([]error, 0, len(groups)+1)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, g := range groups {
+		wg.Go(func() {
+			err := g.close()
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	wg.Wait()
+	if n.meta != nil {
+		errs = append(errs, n.meta.close())
+	}
+	n.background.Wait()
+	return errors.Join(errs...)
+}
+
+// WaitReady returns when every group hosted here knows a leader, or with ctx's error.
+func (n *Node) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !n.isReady() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func (n *Node) isReady() bool {
+	m := n.Map()
+	if m.Epoch == 0 {
+		return false
+	}
+	for _, id := range m.Replicas(n.cfg.ID) {
+		if _, out := n.cfg.Store.Quarantined(id); out {
+			continue
+		}
+		if r := n.replica(id); r == nil || r.leaderNode() == "" {
+			return false
+		}
+	}
+	return true
+}
