@@ -1,0 +1,165 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// acceptPause is how long accepting rests after an error, such as too many open files.
+const acceptPause = 100 * time.Millisecond
+
+func (n *Network) accept() {
+	for {
+		conn, err := n.cfg.Listener.Accept()
+		switch {
+		case n.ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return
+		case errors.Is(err, net.ErrClosed):
+			n.log.Error("peer listener was closed by others", "error", err)
+			return
+		case err != nil:
+			n.noise.log(n.log, slog.LevelError, "peer connections are not accepted", "error", err)
+			select {
+			case <-n.ctx.Done():
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		select {
+		case n.accepted <- struct{}{}:
+			n.wg.Go(func() {
+				defer func() { <-n.accepted }()
+				n.serve(conn)
+			})
+		default:
+			n.noise.log(n.log, slog.LevelWarn, "peer connection refused", "remote", conn.RemoteAddr(), "error", errTooManyConns)
+			_ = conn.Close()
+		}
+	}
+}
+
+// serve owns an accepted connection, from the handshake to its end.
+func (n *Network) serve(conn net.Conn) {
+	s, r, err := n.begin(conn)
+	if err != nil {
+		return // the Network is closed, and with it the connection
+	}
+	defer n.drop(s)
+	from, p, err := n.receive(s, r)
+	if err != nil {
+		n.logRefusal(conn, err)
+		return
+	}
+	if p == forSnapshot {
+		err = n.takeSnapshot(s, r, from)
+	} else {
+		err = newInbound(n, s, r, from).run()
+	}
+	if n.ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		n.log.Debug("connection from peer ended", "node", from.Node, "error", err)
+	}
+}
+
+func (n *Network) logRefusal(conn net.Conn, err error) {
+	var refused *refusedError
+	switch {
+	case n.ctx.Err() != nil || errors.Is(err, io.EOF):
+	case errors.As(err, &refused) && refused.alarm:
+		n.alarms.log(n.log, slog.LevelError, "a node of this cluster's name is not the member that we know",
+			"node", refused.remote.Node, "incarnation", refused.remote.Incarnation, "remote", conn.RemoteAddr(), "error", refused.reason)
+	default:
+		n.noise.log(n.log, slog.LevelWarn, "peer handshake failed", "remote", conn.RemoteAddr(), "error", err)
+	}
+}
+
+// inbound is an accepted connection for traffic: requests come in, answers go out.
+type inbound struct {
+	net    *Network
+	stream *stream
+	reader *bufio.Reader
+	out    *outbox
+	from   From
+	ctx    context.Context // ends with the connection
+	stop   context.CancelCauseFunc
+	wg     sync.WaitGroup // the writer and the calls being handled
+}
+
+func newInbound(n *Network, s *stream, r *bufio.Reader, from From) *inbound {
+	c := &inbound{net: n, stream: s, reader: r, from: from, out: newOutbox(n.cfg.MaxPending, n.cfg.MaxFrame)}
+	c.ctx, c.stop = context.WithCancelCause(n.ctx)
+	return c
+}
+
+// run serves requests until the connection ends, and returns why once its
+// goroutines are gone.
+func (c *inbound) run() error {
+	c.wg.Go(func() {
+		if err := c.out.run(c.stream); err != nil {
+			c.end(err)
+		}
+	})
+	err := c.read()
+	c.end(err)
+	c.wg.Wait()
+	return err
+}
+
+// end closes the connection and gives up what is being handled for it.
+func (c *inbound) end(err error) {
+	c.stop(err)
+	c.out.close(err)
+	c.net.drop(c.stream)
+}
+
+func (c *inbound) read() error {
+	for {
+		f, err := readFrame(c.reader, c.net.cfg.MaxFrame)
+		if err != nil {
+			return err
+		}
+		switch f.kind {
+		case kindPing:
+			c.out.post(kindReply, f.id, nil)
+		case kindCall:
+			c.call(f)
+		case kindAppend, kindVote, kindPreVote, kindTimeoutNow:
+			if err := c.deliver(f); err != nil {
+				c.out.post(kindRefused, f.id, appendText(err.Error()))
+			}
+		default:
+			return fmt.Errorf("frame of kind %d is no request", f.kind)
+		}
+	}
+}
+
+// deliver hands a Raft message to its replica, and never waits for it: others share
+// the connection. The error says why it did not.
+func (c *inbound) deliver(f frame) error {
+	if !c.from.Member {
+		return errNotMember
+	}
+	request, err := decodeRequest(f.kind, f.payload)
+	if err != nil {
+		return err
+	}
+	r := c.net.replica(f.target)
+	if r == nil {
+		return fmt.Errorf("no replica %q here", f.target)
+	}
+	return r.offer(c, f.id, request)
+}
+
+// failed answers that a request ended in an error.
+func (c *inbound) failed(id uint64, err error) {
+	c.out.post(kindFailed, id, appendText(err.Error()))
+}
