@@ -1,0 +1,39 @@
+package transport
+
+import (
+	"bytes"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// call is one Do under way. Conn.mu guards where it stands: in the queue, among
+// the sent ones, or in neither. Whoever takes it out of both completes it, unless that
+// is Do itself, which then has it for its own.
+type call struct {
+	req  *op.Request // the caller's, not touched once Do returns
+	code op.Code
+	id   uint32 // 0 until it is sent
+
+	res  op.Result
+	err  error
+	done chan struct{} // holds one token once res and err are set
+}
+
+func (c *call) complete(res op.Result, err error) {
+	c.res, c.err = res, err
+	c.done <- struct{}{}
+}
+
+// decodeResult returns the result that body holds and copies what it refers to:
+// the body's memory is used again.
+func decodeResult(body []byte) (op.Result, error) {
+	res, err := op.DecodeResult(body)
+	if err != nil {
+		return op.Result{}, err
+	}
+	if len(res.Value) == 0 && len(res.Items) == 0 && len(res.Next) == 0 && len(res.Detail) == 0 {
+		res.Value, res.Next, res.Detail = nil, nil, nil
+		return res, nil
+	}
+	return op.DecodeResult(bytes.Clone(body))
+}

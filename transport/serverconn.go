@@ -1,0 +1,304 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+const (
+	// lingerTimeout is how long a client that was told goodbye has to close its end.
+	lingerTimeout = time.Second
+	// unsentFactor times MaxUnsent is the bound on unsent replies that also holds
+	// for requests already taken.
+	unsentFactor = 16
+)
+
+// serverConn is the server's end of a connection. The goroutine of run reads and
+// calls the handler; a second one, which run starts and waits for, writes.
+type serverConn struct {
+	cfg     *ServerConfig
+	conn    net.Conn
+	log     *slog.Logger
+	frames  frameReader // the reader's
+	answers []answer    // the reader's: not yet handed out
+	writer  burstWriter
+
+	mu         sync.Mutex
+	ready      sync.Cond // the reader waits here: for room, or for the last answers
+	waiting    bool      // the reader waits for room
+	unanswered int       // requests
+	out        []byte    // encoded replies that the writer has not taken
+	writing    int       // bytes that it has taken and perhaps not written
+	ending     *op.Error // why no more requests are taken; nil: they are
+	gaveUp     bool      // on answers: those that still come are dropped
+	sealed     bool      // nothing is added to out any more
+}
+
+func newServerConn(cfg *ServerConfig, conn net.Conn) *serverConn {
+	c := &serverConn{
+		cfg:    cfg,
+		conn:   conn,
+		log:    cfg.Logger.With("remote", conn.RemoteAddr()),
+		writer: newBurstWriter(conn, cfg.WriteTimeout),
+	}
+	c.ready.L = &c.mu
+	c.frames = frameReader{src: conn, arm: c.arm, least: kindRequest, most: kindRequest}
+	return c
+}
+
+// run serves the connection until it ends, and closes it.
+func (c *serverConn) run() {
+	defer c.conn.Close()
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	reason := c.read()
+	c.finish(reason)
+	writer.Wait()
+	if reason != nil {
+		c.linger()
+	}
+}
+
+// read hands requests to the handler until no more can or may be read. It returns
+// the reason to tell the client, nil if it is gone.
+func (c *serverConn) read() *op.Error {
+	for first := true; ; first = false {
+		f, err := c.frames.next()
+		if err != nil {
+			if c.isBusy(err) {
+				continue
+			}
+			return c.judge(err, first)
+		}
+		if ending := c.admit(); ending != nil {
+			return ending
+		}
+		c.serve(f)
+	}
+}
+
+// serve decodes one request and hands it over, or answers it with what is wrong.
+func (c *serverConn) serve(f frame) {
+	req, err := op.DecodeRequest(f.body)
+	if err != nil {
+		c.answer(f.id, 0).Reply(op.Fail(badRequest(err)))
+		return
+	}
+	c.cfg.Handler.Serve(req, c.answer(f.id, req.Op.Code()))
+}
+
+func badRequest(err error) *op.Error {
+	var unknown *op.UnknownCodeError
+	if errors.As(err, &unknown) {
+		return op.Invalid("code", "%v", err)
+	}
+	return op.Invalid("request", "%v", err)
+}
+
+// arm sets the deadline of the next read.
+func (c *serverConn) arm(started bool) error {
+	timeout := c.cfg.IdleTimeout
+	if started {
+		timeout = c.cfg.FrameTimeout
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != nil {
+		return c.ending // drain has set a deadline that must stand
+	}
+	return c.conn.SetReadDeadline(time.Now().Add(timeout))
+}
+
+// isBusy reports whether a read failed only because the client waits for answers.
+func (c *serverConn) isBusy(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Is(err, os.ErrDeadlineExceeded) && !c.frames.started && c.ending == nil && c.unanswered > 0
+}
+
+// judge turns the error of a read into the reason to tell the client. first says
+// that no frame has come before.
+func (c *serverConn) judge(err error, first bool) *op.Error {
+	c.mu.Lock()
+	ending := c.ending
+	c.mu.Unlock()
+	if ending != nil {
+		return ending
+	}
+	var bad *frameError
+	switch {
+	case errors.As(err, &bad):
+		looks := lookalike(c.frames.unread())
+		if first && looks != "" {
+			c.log.Warn("a foreign protocol on the native port", "looks_like", looks)
+			return op.Invalid("protocol", "this port speaks Ringraft's native protocol; what came looks like %s", looks)
+		}
+		c.log.Warn("malformed frame", "err", err)
+		return op.Invalid(bad.field, "%s", bad.message)
+	case errors.Is(err, os.ErrDeadlineExceeded) && c.frames.started:
+		return op.Invalid("frame", "was not complete within %v", c.cfg.FrameTimeout)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return op.Unavailable("no request came for %v", c.cfg.IdleTimeout)
+	case !errors.Is(err, io.EOF):
+		c.log.Debug("connection lost", "err", err)
+	}
+	return nil
+}
+
+// admit waits for room for one more request and counts it, or returns why there
+// will be none.
+func (c *serverConn) admit() *op.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unanswered >= c.cfg.MaxPending || c.unsent() >= c.cfg.MaxUnsent {
+		c.waiting = true
+		for c.ending == nil && !c.hasRoom() {
+			c.ready.Wait()
+		}
+		c.waiting = false
+	}
+	if c.ending == nil {
+		c.unanswered++
+	}
+	return c.ending
+}
+
+// hasRoom reports whether a connection that was full has drained far enough.
+func (c *serverConn) hasRoom() bool {
+	return c.unanswered <= c.cfg.MaxPending/2 && c.unsent() <= c.cfg.MaxUnsent/2
+}
+
+func (c *serverConn) unsent() int { return len(c.out) + c.writing }
+
+// reply adds an answer to what the writer takes next.
+func (c *serverConn) reply(a *answer, res *op.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a.given {
+		c.log.Error("a request was answered twice; the second answer is dropped", "op", a.code)
+		return
+	}
+	a.given = true
+	c.unanswered--
+	if !c.gaveUp && !c.sealed {
+		c.appendReply(a, res)
+		c.writer.signal()
+	}
+	c.wakeReader()
+}
+
+// appendReply encodes res, or what takes its place if it breaks a bound.
+func (c *serverConn) appendReply(a *answer, res *op.Result) {
+	if limit := unsentFactor * c.cfg.MaxUnsent; c.unsent() > limit {
+		short := op.Fail(unansweredError(a.code, "more than %d bytes of replies wait for the client to read them", limit))
+		res = &short
+	}
+	start := len(c.out)
+	c.out = appendResult(c.out, kindResponse, a.id, res)
+	if size := len(c.out) - start - headerSize; size > op.MaxMessage {
+		tooLong := op.Invalid("result", "has %d bytes; the limit is %d", size, op.MaxMessage)
+		if changes(a.code) {
+			tooLong.Kind = op.KindUnknown
+		}
+		c.out = appendResult(c.out[:start], kindResponse, a.id, &op.Result{Err: tooLong})
+	}
+}
+
+// wakeReader wakes the reader if what it waits for is there.
+func (c *serverConn) wakeReader() {
+	if (c.waiting && c.hasRoom()) || c.unanswered == 0 {
+		c.ready.Signal()
+	}
+}
+
+// write is the writer's goroutine.
+func (c *serverConn) write() {
+	err := c.writer.run(c.take)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.log.Warn("connection closed: the client does not read", "write_timeout", c.cfg.WriteTimeout)
+	} else {
+		c.log.Debug("connection lost", "err", err)
+	}
+	c.close()
+}
+
+// take gives the writer what has gathered. What it took before is written.
+func (c *serverConn) take(spare []byte) (burst []byte, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	burst, c.out = c.out, spare
+	c.writing = len(burst)
+	c.wakeReader()
+	return burst, !c.sealed
+}
+
+// finish waits for the answers to the requests taken, for DrainTimeout at most,
+// adds the goodbye, and lets the writer end.
+func (c *serverConn) finish(reason *op.Error) {
+	timer := time.AfterFunc(c.cfg.DrainTimeout, c.giveUp)
+	defer timer.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.unanswered > 0 && !c.gaveUp {
+		c.ready.Wait()
+	}
+	if reason != nil {
+		goodbye := *reason
+		if c.unanswered > 0 {
+			goodbye.Kind = op.KindUnknown
+		}
+		c.out = appendResult(c.out, kindGoodbye, 0, &op.Result{Err: &goodbye})
+	}
+	c.sealed = true
+	c.writer.signal()
+}
+
+// linger throws away what the client still sends until it closes its end. Closing
+// the socket over unread bytes would reset it, and the goodbye might be lost.
+func (c *serverConn) linger() {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+		return
+	}
+	if c.conn.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		_, _ = io.Copy(io.Discard, c.conn) // ends by its deadline, if not by the client
+	}
+}
+
+// drain lets the connection end once it has answered what it has taken.
+func (c *serverConn) drain(reason *op.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != nil {
+		return
+	}
+	c.ending = reason
+	c.ready.Signal()
+	if err := c.conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		c.conn.Close()
+	}
+}
+
+// giveUp ends the wait for answers.
+func (c *serverConn) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gaveUp = true
+	c.ready.Signal()
+}
+
+// close ends the connection now.
+func (c *serverConn) close() {
+	c.drain(op.Unavailable("the connection is closed"))
+	c.giveUp()
+	c.conn.Close()
+}
