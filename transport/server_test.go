@@ -81,6 +81,31 @@ func TestShutdownAnswersWhatItHasTaken(t *testing.T) {
 	})
 }
 
+func TestShutdownTakesNoRequestThatWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &holder{}
+		s, l := servePipe(t, ServerConfig{Handler: h, MaxPending: 2})
+		c, start := rawPipe(t, l), time.Now()
+		c.send(requests(5, get("k")))
+		synctest.Wait()
+		down := make(chan error, 1)
+		go func() { down <- s.Shutdown(context.Background()) }()
+		synctest.Wait()
+		h.answer(2, op.Result{Version: 1})
+		for range 2 {
+			c.receive(kindResponse)
+		}
+		if _, res := c.receive(kindGoodbye); res.Err == nil || res.Err.Kind != op.KindUnavailable {
+			t.Errorf("goodbye = %+v, want one of kind %d: all that was taken is answered", res.Err, op.KindUnavailable)
+		}
+		c.conn.Close()
+		if err := <-down; err != nil || time.Since(start) != 0 {
+			t.Errorf("Shutdown() = %v after %v, want nil at once", err, time.Since(start))
+		}
+	})
+}
+
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
