@@ -1,0 +1,129 @@
+package raftfsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+const (
+	benchKeys  = 100_000
+	benchValue = 128 // bytes
+)
+
+func benchKey(i int) []byte { return fmt.Appendf(nil, "key-%012d", i%benchKeys) }
+
+// benchFSM holds benchKeys records under a limit that leaves room for spare more.
+func benchFSM(b *testing.B, spare int64) *FSM {
+	f := New(Config{})
+	value := bytes.Repeat([]byte{'v'}, benchValue)
+	for i := 0; i < benchKeys; i += 100 {
+		var ops []op.Write
+		for j := range 100 {
+			ops = append(ops, op.Set{Key: benchKey(i + j), Value: value})
+		}
+		do(b, f, 1, ops...)
+	}
+	each := f.Stats().Bytes / benchKeys
+	do(b, f, 1, op.Configure{Settings: op.GroupSettings{MaxBytes: each * (benchKeys + spare)}})
+	return f
+}
+
+// benchEntries returns entries of 64 sets each that walk over the keys with stride.
+func benchEntries(key func(i int) []byte) [][]byte {
+	value := bytes.Repeat([]byte{'w'}, benchValue)
+	entries := make([][]byte, 512)
+	for n := range entries {
+		var ops []op.Write
+		for i := range 64 {
+			ops = append(ops, op.Set{Key: key(64*n + i), Value: value})
+		}
+		entries[n] = entryOf(2, nil, ops...)
+	}
+	return entries
+}
+
+func benchApply(b *testing.B, f *FSM, entries [][]byte) {
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		applyEntry(b, f, entries[n%len(entries)])
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(64*n), "ns/set")
+}
+
+// BenchmarkApply applies entries of 64 sets of existing keys.
+func BenchmarkApply(b *testing.B) {
+	benchApply(b, benchFSM(b, 1), benchEntries(func(i int) []byte { return benchKey(i * 7919) }))
+}
+
+// BenchmarkApplyEvicting applies entries of 64 sets of new keys to a full state.
+func BenchmarkApplyEvicting(b *testing.B) {
+	f := benchFSM(b, 0)
+	entries := benchEntries(benchKey)
+	b.ReportAllocs()
+	next, n := uint64(0), 0
+	for b.Loop() {
+		entry := entries[n%len(entries)]
+		renew(entry, &next)
+		applyEntry(b, f, entry)
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(64*n), "ns/set")
+}
+
+// renew gives the entry's sets keys that no entry had before.
+func renew(entry []byte, next *uint64) {
+	at := 0
+	for range 64 {
+		at += bytes.Index(entry[at:], []byte("key-"))
+		*next++
+		binary.BigEndian.PutUint64(entry[at+8:], *next)
+		at += 16
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	f := benchFSM(b, 1)
+	var keys [1024][]byte
+	for i := range keys {
+		keys[i] = benchKey(i * 7919)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if res := f.Read(op.Get{Key: keys[i%len(keys)]}, 1, nil); !res.Found {
+			b.Fatal("not found")
+		}
+		i++
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	f := benchFSM(b, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		snap := takeSnapshot(b, f)
+		var s sink
+		s.Grow(32 << 20)
+		if err := snap.Persist(&s); err != nil {
+			b.Fatal(err)
+		}
+		snap.Release()
+	}
+}
+
+func BenchmarkRestore(b *testing.B) {
+	snapshot := persist(b, takeSnapshot(b, benchFSM(b, 1)))
+	b.SetBytes(int64(len(snapshot)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := restore(New(Config{}), snapshot); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

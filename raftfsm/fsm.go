@@ -1,0 +1,248 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// Config is what a state machine is made from. The zero value works.
+type Config struct {
+	// Group names the group in logs and errors.
+	Group string
+	// Settings hold until the log's first Configure; zero is op.DefaultMaxBytes. They
+	// must be the same on all replicas.
+	Settings op.GroupSettings
+	// Logger takes the log; nil discards it.
+	Logger *slog.Logger
+	// OnHalt is called once, from the goroutine that applies, when an entry cannot be
+	// applied. The error has been logged.
+	OnHalt func(error)
+}
+
+// FSM is a group's state machine. It implements [raft.BatchingFSM]; all other
+// methods may be called from any goroutine.
+type FSM struct {
+	group  string
+	logger *slog.Logger
+	onHalt func(error)
+
+	// Of the goroutine on which raft calls Apply, Snapshot and Restore.
+	halted error
+	writes []op.Write // of the entry being applied; kept for its memory
+
+	applied atomic.Uint64 // stored under mu
+	gates   gates
+
+	mu      sync.RWMutex // held for one entry, one read, or one slot of a snapshot
+	state   *state
+	history history
+}
+
+var _ raft.BatchingFSM = (*FSM)(nil)
+
+// New returns an empty state machine.
+func New(c Config) *FSM {
+	if c.Settings.MaxBytes == 0 {
+		c.Settings.MaxBytes = op.DefaultMaxBytes
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.OnHalt == nil {
+		c.OnHalt = func(error) {}
+	}
+	return &FSM{
+		group:  c.Group,
+		logger: c.Logger.With("group", c.Group),
+		onHalt: c.OnHalt,
+		state:  newState(c.Settings),
+	}
+}
+
+// Apply applies one log; see ApplyBatch.
+func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch applies logs in their order. It answers a command with []op.Result, one
+// per operation of the entry, a configuration with nil, and any log with an error
+// once the state machine has halted. Results may alias the logs' data.
+func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
+	answers := make([]any, len(logs))
+	for i, l := range logs {
+		results, err := f.apply(l)
+		switch {
+		case err != nil:
+			answers[i] = err
+		case l.Type == raft.LogCommand:
+			answers[i] = results
+		}
+	}
+	return answers
+}
+
+func (f *FSM) apply(l *raft.Log) ([]op.Result, error) {
+	if f.halted != nil {
+		return nil, f.halted
+	}
+	entry, err := f.read(l)
+	if err != nil {
+		f.halt(l.Index, err)
+		return nil, f.halted
+	}
+	f.mu.Lock()
+	results := f.state.apply(&entry, f.writes)
+	f.arrive(l.Index)
+	f.mu.Unlock()
+	f.gates.open(l.Index)
+	clear(f.writes) // they alias the log's data
+	return results, nil
+}
+
+// read decodes a log whole, before anything is applied, with its operations in
+// f.writes. The entry of a log that is no command is empty.
+func (f *FSM) read(l *raft.Log) (op.Entry, error) {
+	f.writes = f.writes[:0]
+	if applied := f.applied.Load(); l.Index <= applied {
+		return op.Entry{}, fmt.Errorf("it comes after index %d", applied)
+	}
+	if l.Type != raft.LogCommand {
+		return op.Entry{}, nil
+	}
+	entry, err := op.DecodeEntry(l.Data)
+	if err != nil {
+		return op.Entry{}, err
+	}
+	for entry.Len() > 0 {
+		w, err := entry.Next()
+		if err != nil {
+			return op.Entry{}, fmt.Errorf("operation %d: %w", len(f.writes), err)
+		}
+		f.writes = append(f.writes, w)
+	}
+	return entry, nil
+}
+
+// arrive notes, under mu, that the state is the one at index.
+func (f *FSM) arrive(index uint64) {
+	f.applied.Store(index)
+	f.history.add(Mark{Index: index, Digest: f.state.digest()})
+}
+
+func (f *FSM) halt(index uint64, err error) {
+	f.halted = fmt.Errorf("group %s halted: cannot apply the entry at index %d: %w", f.group, index, err)
+	f.logger.Error("replica halted", "index", index, "err", err)
+	f.gates.shut(f.halted)
+	f.onHalt(f.halted)
+}
+
+// Applied returns the index of the last log applied. Logs that raft keeps to
+// itself, no-ops and barriers, are not counted.
+func (f *FSM) Applied() uint64 { return f.applied.Load() }
+
+// Wait returns when Applied has reached index, with an error when ctx ends or the
+// state machine halts before that. The index of a log that raft keeps to itself is
+// reached with the next log behind it.
+func (f *FSM) Wait(ctx context.Context, index uint64) error {
+	if f.applied.Load() >= index {
+		return nil
+	}
+	return f.gates.wait(ctx, index)
+}
+
+// Read answers o from the state as it is. It judges deadlines by the later of group
+// time and clock, in ms since the Unix epoch. For each key it looks up that is old,
+// and for which no hint was given lately, it calls hint, if that is not nil; hint
+// runs under the read lock, so it must not block nor call f, and does not keep key.
+// A scan's keys give no hints.
+func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
+}
+
+// Mark returns the last index applied with the state's digest there.
+func (f *FSM) Mark() Mark {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return Mark{Index: f.applied.Load(), Digest: f.state.digest()}
+}
+
+// DigestAt returns the digest that the state had at index. It knows the marks of
+// the last historyLen indexes and none from before a restore.
+func (f *FSM) DigestAt(index uint64) (digest uint64, ok bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.history.at(index)
+}
+
+// Time returns the group time, in ms since the Unix epoch; 0 before the first entry.
+func (f *FSM) Time() int64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.time
+}
+
+// Stats are a state machine's sizes and counts.
+type Stats struct {
+	Keys           int64  // records, with those past their deadline but not yet removed
+	Bytes          int64  // logical, see lru.Cost
+	ProtectedBytes int64  // the part of Bytes that is never evicted
+	Evicted        uint64 // records that made room for others, since New
+	Expired        uint64 // records removed past their deadline, since New
+	Settings       op.GroupSettings
+}
+
+// Stats returns the sizes and counts of this moment.
+func (f *FSM) Stats() Stats {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	s := f.state
+	return Stats{
+		Keys:           int64(s.cache.Len()),
+		Bytes:          s.cache.Bytes(),
+		ProtectedBytes: s.cache.ProtectedBytes(),
+		Evicted:        s.counts.evicted,
+		Expired:        s.counts.expired,
+		Settings:       s.settings,
+	}
+}
+
+// SweepDue reports whether a record is past its deadline by the later of group time
+// and clock, so that a leader should propose an op.Sweep.
+func (f *FSM) SweepDue(clock int64) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	next, ok := f.state.cache.NextDeadline()
+	return ok && past(next.Deadline, max(f.state.time, clock))
+}
+
+// Old reports whether a touch of key would move it.
+func (f *FSM) Old(key []byte) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.cache.Old(op.SlotOf(key), key)
+}
+
+// Snapshot returns the state as it is now, for Persist to write while later logs are
+// applied. It fails while another snapshot is not yet released, and on a halted
+// state machine.
+func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.halted != nil {
+		return nil, f.halted
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.saving != nil {
+		return nil, errors.New("another snapshot is still being written")
+	}
+	s := newSnapshot(&f.mu, f.state, f.applied.Load())
+	f.state.saving = s
+	return s, nil
+}

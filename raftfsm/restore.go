@@ -1,0 +1,124 @@
+package raftfsm
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/ringraft/ringraft/lru"
+)
+
+// Restore replaces the state by the snapshot's, if every byte of that is as it was
+// written; otherwise it returns what is wrong where, and the state stays. Applied is
+// the snapshot's index from then on. It does not close the source: raft does.
+func (f *FSM) Restore(source io.ReadCloser) error {
+	if f.halted != nil {
+		return f.halted
+	}
+	r := restorer{frames: newFrameReader(source)}
+	next, err := r.restore()
+	if err != nil {
+		return fmt.Errorf("group %s: snapshot refused: %w", f.group, err)
+	}
+	f.mu.Lock()
+	next.counts = f.state.counts
+	f.state = next
+	f.history = history{}
+	f.arrive(r.header.Applied)
+	f.mu.Unlock()
+	f.gates.open(r.header.Applied)
+	f.logger.Info("snapshot restored", "index", r.header.Applied, "records", r.header.Records, "bytes", r.header.Bytes)
+	return nil
+}
+
+// restorer builds a state from a snapshot.
+type restorer struct {
+	frames *frameReader
+	header header
+	state  *state
+	count  tally
+}
+
+func (r *restorer) restore() (*state, error) {
+	if err := r.frames.preamble(); err != nil {
+		return nil, err
+	}
+	if err := r.frames.fields(&r.header); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	if r.header.Bytes < 0 {
+		return nil, fmt.Errorf("header: %d bytes of records", r.header.Bytes)
+	}
+	r.state = newState(r.header.settings())
+	r.state.time = r.header.Time
+	cache, err := lru.Restore(r.header.Stamp, r.items)
+	if err != nil {
+		return nil, err
+	}
+	r.state.cache, r.state.sum = cache, r.count.sum
+	return r.state, r.finish()
+}
+
+// items yields the records of all blocks, on their way to lru.
+func (r *restorer) items(yield func(lru.Ref, error) bool) {
+	for range r.header.Slots {
+		b, err := r.block()
+		if err != nil {
+			yield(lru.Ref{}, err)
+			return
+		}
+		for b.next() {
+			r.count.record(b)
+			if !yield(ownRef(b), nil) {
+				return
+			}
+		}
+		if b.err != nil {
+			yield(lru.Ref{}, fmt.Errorf("block before byte %d: %w", r.frames.offset, b.err))
+			return
+		}
+	}
+}
+
+// block returns the next block, with its slot's version counter taken over.
+func (r *restorer) block() (*block, error) {
+	encoded, err := r.frames.frame(blockHead + uint64(r.header.Bytes))
+	if err != nil {
+		return nil, err
+	}
+	b, err := openBlock(encoded)
+	if err == nil {
+		err = r.count.slot(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("block before byte %d: %w", r.frames.offset, err)
+	}
+	r.state.versions[b.slot] = b.version
+	return b, nil
+}
+
+// ownRef is the record that b stands at, without b's memory.
+func ownRef(b *block) lru.Ref {
+	ref := lru.Ref{Slot: b.slot, Key: string(b.key), Item: b.item}
+	ref.Value = bytes.Clone(ref.Value)
+	return ref
+}
+
+// finish compares the trailer with what was read.
+func (r *restorer) finish() error {
+	whole := r.frames.whole.Sum64()
+	var t trailer
+	if err := r.frames.fields(&t); err != nil {
+		return fmt.Errorf("trailer: %w", err)
+	}
+	if t.Checksum != whole {
+		return fmt.Errorf("trailer: the bytes before it have checksum %016x, want %016x", whole, t.Checksum)
+	}
+	if t.Records != r.header.Records {
+		return fmt.Errorf("trailer: %d records, the header says %d", t.Records, r.header.Records)
+	}
+	if err := r.header.verify(r.count, t.Digest); err != nil {
+		return err
+	}
+	return r.frames.end()
+}

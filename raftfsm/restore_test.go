@@ -1,0 +1,229 @@
+package raftfsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// smallSnapshot has everything that a snapshot can have in about a kilobyte.
+func smallSnapshot(t failer) []byte {
+	f := limited(5000)
+	do(t, f, 1000, set("{s}a", "one"), set("{s}b", ""), set("other", "two"), set("gone", "x"),
+		op.Set{Key: []byte("p"), Value: []byte("three"), Protect: true, TTL: 50},
+		op.Delete{Key: []byte("gone")})
+	return persist(t, takeSnapshot(t, f))
+}
+
+// refuses expects that f refuses the snapshot and stays as it is.
+func refuses(t *testing.T, f *FSM, what string, snapshot []byte) error {
+	t.Helper()
+	before := f.state
+	err := restore(f, snapshot)
+	if err == nil {
+		t.Errorf("%s: restored", what)
+	}
+	if f.state != before {
+		t.Errorf("%s: the state was replaced", what)
+	}
+	return err
+}
+
+func TestRestoreRefusesDamage(t *testing.T) {
+	t.Parallel()
+	snapshot := smallSnapshot(t)
+	f := limited(5000)
+	do(t, f, 1, set("mine", "v"))
+	before, mark := dump(f), f.Mark()
+	for i := range snapshot {
+		for _, flip := range []byte{0x01, 0x80, 0xff} {
+			damaged := bytes.Clone(snapshot)
+			damaged[i] ^= flip
+			refuses(t, f, fmt.Sprintf("byte %d of %d flipped by %#x", i, len(snapshot), flip), damaged)
+		}
+		refuses(t, f, fmt.Sprintf("cut to %d of %d bytes", i, len(snapshot)), snapshot[:i])
+	}
+	refuses(t, f, "a byte behind the end", append(bytes.Clone(snapshot), 0))
+	refuses(t, f, "two snapshots", append(bytes.Clone(snapshot), snapshot...))
+	if got := dump(f); got != before || f.Mark() != mark {
+		t.Errorf("state\n%swant\n%s", got, before)
+	}
+	if err := restore(f, snapshot); err != nil {
+		t.Errorf("the snapshot without damage: %v", err)
+	}
+}
+
+func TestRestoreSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	snapshot := smallSnapshot(t)
+	change := func(at int, b ...byte) []byte {
+		s := bytes.Clone(snapshot)
+		copy(s[at:], b)
+		return s
+	}
+	firstBlock := preambleSize + 8 + binary.Size(header{}) + 4
+	tests := []struct {
+		behaviour string
+		snapshot  []byte
+		want      string
+	}{
+		{"empty", nil, "cut off at byte 0"},
+		{"another file", change(0, 'P', 'K'), `starts with "PKSN"`},
+		{"a newer format", change(7, 2), "format 2; this program reads format 1"},
+		{"damaged header", change(preambleSize+8, 0xff), "header: the frame at byte 8 is damaged"},
+		{"damaged block", change(firstBlock+8+blockHead, 0xff), fmt.Sprintf("the frame at byte %d is damaged", firstBlock)},
+		{"cut in a block", snapshot[:firstBlock+20], fmt.Sprintf("cut off at byte %d", firstBlock+20)},
+		{"cut before the trailer", snapshot[:len(snapshot)-36], fmt.Sprintf("trailer: it is cut off at byte %d", len(snapshot)-36)},
+		{"damaged trailer", change(len(snapshot)-5, 0xff), "trailer: the frame"},
+		{"bytes behind the end", append(bytes.Clone(snapshot), 1), fmt.Sprintf("bytes follow its end at byte %d", len(snapshot))},
+	}
+	for _, test := range tests {
+		t.Run(test.behaviour, func(t *testing.T) {
+			t.Parallel()
+			err := refuses(t, New(Config{Group: "g7"}), test.behaviour, test.snapshot)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "g7") {
+				t.Errorf("error %v, want one with %q that names the group", err, test.want)
+			}
+		})
+	}
+}
+
+func TestRestoreRefusesAnotherSnapshotsHeader(t *testing.T) {
+	t.Parallel()
+	f := New(Config{})
+	do(t, f, 0, set("a", "1"))
+	early := persist(t, takeSnapshot(t, f))
+	f.Apply(&raft.Log{Index: 9, Type: raft.LogConfiguration})
+	late := persist(t, takeSnapshot(t, f))
+	head := preambleSize + 8 + binary.Size(header{}) + 4
+	err := refuses(t, f, "the header of index 1 before the blocks of index 9", append(early[:head:head], late[head:]...))
+	if err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("error %v, want one about the checksum", err)
+	}
+}
+
+// seal writes a snapshot with right checksums around any header and blocks. Counts
+// that h leaves at 0 are made right.
+func seal(t failer, h header, digest uint64, blocks ...[]byte) []byte {
+	t.Helper()
+	var count tally
+	for _, b := range blocks {
+		_ = count.block(b) // the block may be wrong: that is the reader's to find
+	}
+	if h.Slots == 0 {
+		h.Slots = uint64(len(blocks))
+	}
+	if h.Records == 0 {
+		h.Records = count.records
+	}
+	if h.Bytes == 0 {
+		h.Bytes = count.bytes
+	}
+	if digest == 0 {
+		digest = count.sum + groupTerm(h.settings(), h.Time, h.Stamp)
+	}
+	var out bytes.Buffer
+	w := newFrameWriter(&out)
+	err := errors.Join(w.preamble(), w.fields(h))
+	for _, b := range blocks {
+		err = errors.Join(err, w.frame(b))
+	}
+	err = errors.Join(err, w.fields(trailer{Records: h.Records, Digest: digest, Checksum: w.whole.Sum64()}), w.out.Flush())
+	if err != nil {
+		t.Fatalf("seal: %v", err)
+	}
+	return out.Bytes()
+}
+
+func TestRestoreRefusesWhatNoStateWrites(t *testing.T) {
+	t.Parallel()
+	f := New(Config{})
+	do(t, f, 0, set("a", "1"), set("b", "2"))
+	slotA, slotB := op.SlotOf([]byte("a")), op.SlotOf([]byte("b"))
+	a, b := appendBlock(nil, f.state, slotA), appendBlock(nil, f.state, slotB)
+	if slotA > slotB {
+		a, b = b, a
+	}
+	change := func(at int, with byte) []byte {
+		c := bytes.Clone(a)
+		c[at] = with
+		return c
+	}
+	h := header{MaxBytes: 1000, Stamp: 2}
+	alone := header{MaxBytes: 1000, Stamp: 2, Bytes: cost("a", "1")}
+	tests := []struct {
+		behaviour string
+		snapshot  []byte
+		want      string // part of the error, "" if there is none
+	}{
+		{"nothing wrong", seal(t, h, 0, a, b), ""},
+		{"blocks out of order", seal(t, h, 0, b, a), "follows slot"},
+		{"a block twice", seal(t, h, 0, a, a), "follows slot"},
+		{"a slot past the last", seal(t, alone, 0, change(0, 0xff)), "over the last one"},
+		{"a slot without versions", seal(t, h, 0, a[:2:2], make([]byte, 10)), "too few"},
+		{"a version counter of 0", seal(t, alone, 0, change(9, 0)), "never written"},
+		{"a record of another slot", seal(t, alone, 0, change(len(a)-2, 'z')), "belongs to slot"},
+		{"a version over the counter", seal(t, alone, 0, change(blockHead+15, 9)), "over the slot's counter"},
+		{"unknown flags", seal(t, alone, 0, change(blockHead+32, 2)), "flags 0x2"},
+		{"a record's head cut off", seal(t, alone, 0, a[:blockHead+5]), "cut off"},
+		{"a record cut off", seal(t, alone, 0, a[:len(a)-1]), "cut off"},
+		{"a stamp over the count", seal(t, header{MaxBytes: 1000, Stamp: 1}, 0, a, b), "stamp"},
+		{"fewer slots than announced", seal(t, header{MaxBytes: 1000, Stamp: 2, Slots: 3}, 0, a, b), "follows slot"},
+		{"more slots than announced", seal(t, header{MaxBytes: 1000, Stamp: 2, Slots: 1}, 0, a, b), "trailer"},
+		{"another count of records", seal(t, header{MaxBytes: 1000, Stamp: 2, Records: 3}, 0, a, b), "3"},
+		{"another count of bytes", seal(t, header{MaxBytes: 1000, Stamp: 2, Bytes: 500}, 0, a, b), "500"},
+		{"a negative count of bytes", seal(t, header{MaxBytes: 1000, Stamp: 2, Bytes: -1}, 0, a, b), "-1 bytes"},
+		{"another digest", seal(t, h, 77, a, b), "digest"},
+	}
+	for _, test := range tests {
+		t.Run(test.behaviour, func(t *testing.T) {
+			t.Parallel()
+			if test.want == "" {
+				restored(t, test.snapshot)
+				return
+			}
+			err := refuses(t, New(Config{}), test.behaviour, test.snapshot)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestRestoreTakesNoMemoryForALength is not parallel: it measures what is allocated.
+func TestRestoreTakesNoMemoryForALength(t *testing.T) {
+	snapshot := seal(t, header{MaxBytes: math.MaxInt64, Bytes: math.MaxInt64, Slots: 1}, 1)
+	block := preambleSize + 8 + binary.Size(header{}) + 4
+	for _, length := range []uint64{4 << 30, maxFrame, math.MaxInt64, math.MaxUint64} {
+		binary.BigEndian.PutUint64(snapshot[block:], length)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		refuses(t, New(Config{}), fmt.Sprintf("a block of %d bytes", length), snapshot)
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+			t.Errorf("a length of %d made it allocate %d bytes", length, got)
+		}
+	}
+}
+
+func TestCountsOutliveARestore(t *testing.T) {
+	t.Parallel()
+	f := limited(100)
+	do(t, f, 0, set("a", "1"), set("b", "1"), op.Expire{Key: []byte("b"), TTL: 5})
+	do(t, f, 5, op.Sweep{Limit: 1})
+	if err := restore(f, smallSnapshot(t)); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.Evicted != 1 || s.Expired != 1 || s.Keys != 4 {
+		t.Errorf("%+v, want 1 evicted, 1 expired and the snapshot's 4 keys", s)
+	}
+}

@@ -1,0 +1,66 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ringraft/ringraft/lru"
+)
+
+// tally counts again, from blocks, what a state counts as it changes.
+type tally struct {
+	slots, records uint64
+	bytes          int64
+	sum            uint64 // the digest but for the group's term
+	last           uint16 // slot
+}
+
+// slot adds a block's head. Slots come in ascending order.
+func (t *tally) slot(b *block) error {
+	if t.slots > 0 && b.slot <= t.last {
+		return fmt.Errorf("slot %d follows slot %d", b.slot, t.last)
+	}
+	if b.version == 0 {
+		return errors.New("a slot that was never written has a block")
+	}
+	t.slots++
+	t.last = b.slot
+	t.sum += slotTerm(b.slot, b.version)
+	return nil
+}
+
+// record adds the record that the block stands at.
+func (t *tally) record(b *block) {
+	t.records++
+	t.bytes += lru.Cost(len(b.key), len(b.item.Value))
+	t.sum += itemTerms(b.slot, b.key, b.item)
+}
+
+// block adds a whole block.
+func (t *tally) block(encoded []byte) error {
+	b, err := openBlock(encoded)
+	if err != nil {
+		return err
+	}
+	if err := t.slot(b); err != nil {
+		return err
+	}
+	for b.next() {
+		t.record(b)
+	}
+	return b.err
+}
+
+// verify compares a count of blocks with the header of the state they come from and
+// that state's digest. With blocks just written, a difference means that memory was
+// damaged or that the incremental digest is wrong.
+func (h header) verify(count tally, digest uint64) error {
+	if count.slots != h.Slots || count.records != h.Records || count.bytes != h.Bytes {
+		return fmt.Errorf("the blocks hold %d slots, %d records, %d bytes; the header says %d, %d, %d",
+			count.slots, count.records, count.bytes, h.Slots, h.Records, h.Bytes)
+	}
+	if sum := count.sum + groupTerm(h.settings(), h.Time, h.Stamp); sum != digest {
+		return fmt.Errorf("the blocks have digest %016x, the state had %016x", sum, digest)
+	}
+	return nil
+}

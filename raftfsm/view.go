@@ -1,0 +1,65 @@
+package raftfsm
+
+import (
+	"github.com/ringraft/ringraft/lru"
+	"github.com/ringraft/ringraft/op"
+)
+
+// view is what a read sees: the state at a time of the reader's own. It lives under
+// the read lock.
+type view struct {
+	state *state
+	now   int64
+	hint  func(key []byte) // nil to give none
+}
+
+func (v *view) Now() int64 { return v.now }
+
+func (v *view) Lookup(key []byte) (op.Record, bool) {
+	slot := op.SlotOf(key)
+	rec, ok := v.state.lookup(slot, key, v.now)
+	if ok && v.hint != nil && v.state.cache.Hint(slot, key, uint32(v.now/1000)) {
+		v.hint(key)
+	}
+	return rec, ok
+}
+
+func (v *view) Page(slot uint16, after, prefix []byte, limit int) ([]op.Keyed, bool) {
+	return v.state.page(slot, after, prefix, limit, v.now)
+}
+
+// past reports whether deadline has come by now. A deadline of 0 never does.
+func past(deadline, now int64) bool { return deadline != 0 && deadline <= now }
+
+func (s *state) lookup(slot uint16, key []byte, now int64) (op.Record, bool) {
+	it, ok := s.cache.Get(slot, key)
+	if !ok || past(it.Deadline, now) {
+		return op.Record{}, false
+	}
+	return record(it), true
+}
+
+// page skips what is past its deadline. Each round asks the slot for twice as many
+// as the one before, so that even a slot full of such records takes few rounds.
+func (s *state) page(slot uint16, after, prefix []byte, limit int, now int64) (page []op.Keyed, more bool) {
+	for ask := limit + 1; ; ask *= 2 {
+		refs, rest := s.cache.Page(slot, after, prefix, ask)
+		for _, ref := range refs {
+			if past(ref.Deadline, now) {
+				continue
+			}
+			if len(page) == limit {
+				return page, true
+			}
+			page = append(page, op.Keyed{Key: ref.Key, Record: record(ref.Item)})
+		}
+		if !rest {
+			return page, false
+		}
+		after = []byte(refs[len(refs)-1].Key)
+	}
+}
+
+func record(it lru.Item) op.Record {
+	return op.Record{Value: it.Value, Version: it.Version, Deadline: it.Deadline, Protected: it.Protected}
+}
