@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+func (con *console) delCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "del",
+		Usage:     "remove keys",
+		ArgsUsage: "KEY…",
+		Description: "Prints how many were there. An absent key is no error. JSON is {\"deleted\",\"keys\":[{\"key\",\n" +
+			"\"deleted\",\"version\"}]}; where some keys failed, theirs have \"error\", and the exit code tells.\n\n" +
+			"ringraft del greeting\nringraft del a b c -o json",
+		Flags:  withClientFlags(keyFlag()),
+		Action: con.session(1, op.MaxKeys, del),
+	}
+}
+
+type deletion struct {
+	keyField
+	Deleted bool   `json:"deleted"`
+	Version uint64 `json:"version,omitempty"` // of the removal
+	Error   string `json:"error,omitempty"`
+}
+
+func del(ctx context.Context, s *session, args []string) error {
+	keys, err := s.keys(args)
+	if err != nil {
+		return err
+	}
+	cl, err := s.connect()
+	if err != nil {
+		return err
+	}
+	results, failed := cl.DeleteMany(ctx, keys)
+	count := 0
+	deleted := make([]deletion, len(results))
+	for i, r := range results {
+		deleted[i] = deletion{keyField: newKeyField(r.Key), Deleted: r.Existed, Version: r.Value.Version}
+		if r.Err != nil {
+			deleted[i].Error = r.Err.Error()
+		}
+		if r.Existed {
+			count++
+		}
+	}
+	if err := s.printCount("deleted", count, deleted); err != nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("removing keys: %w", failed)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (con *console) devCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "dev",
+		Usage: "run a whole cluster on this machine, to try things out",
+		Description: "Every node is a process of its own, a child of this one. Its id is printed: kill it with\n" +
+			"kill -9 and watch; it is started again after a few seconds. The data stays in --data; the\n" +
+			"logs are there too. Ctrl-C stops all nodes.\n\n" +
+			"ringraft dev\nringraft dev --nodes 5 --base-port 9000 --data /tmp/five",
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "nodes", Usage: "`NUMBER` of nodes, 1 to 9", Value: 3},
+			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},
+			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster, 1 to 7", Value: 3},
+			&cli.StringFlag{Name: "data", Usage: "`DIR` of the nodes' data and logs", Value: "./.ringraft"},
+			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i", Value: 7400},
+		},
+		Action: con.dev,
+	}
+}
+
+// devCluster is a cluster of child processes.
+type devCluster struct {
+	data  string // directory
+	nodes []*devNode
+	mu    sync.Mutex
+	out   io.Writer // guarded by mu
+}
+
+// say prints a line. Anybody may call it.
+func (d *devCluster) say(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fmt.Fprintf(d.out, format+"\n", args...)
+}
+
+func (con *console) dev(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	cluster, err := con.newDevCluster(c)
+	if err != nil {
+		return err
+	}
+	return cluster.run(c.Context)
+}
+
+func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
+	if err := checkDevFlags(c); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program to start nodes with: %w", err)
+	}
+	cluster := &devCluster{out: con.out, data: c.String("data")}
+	if err := checkDevData(cluster.data, c.Int("nodes")); err != nil {
+		return nil, err
+	}
+	var members []string
+	for i := 1; i <= c.Int("nodes"); i++ {
+		id, base := "n"+strconv.Itoa(i), c.Int("base-port")+i
+		n := &devNode{
+			id:      id,
+			native:  net.JoinHostPort("127.0.0.1", strconv.Itoa(base)),
+			peer:    net.JoinHostPort("127.0.0.1", strconv.Itoa(base+10)),
+			log:     filepath.Join(cluster.data, id+".log"),
+			program: program,
+			away:    killedFor,
+			say:     cluster.say,
+		}
+		members = append(members, id+"="+n.peer)
+		cluster.nodes = append(cluster.nodes, n)
+	}
+	for _, n := range cluster.nodes {
+		n.args = []string{
+			serverName, "--id", n.id, "--data", filepath.Join(cluster.data, n.id),
+			"--native", n.native, "--peer", n.peer, "--init", strings.Join(members, ","),
+			"--groups", strconv.Itoa(c.Int("groups")), "--replicas", strconv.Itoa(c.Int("replicas")),
+			"--stop-with-stdin",
+		}
+	}
+	return cluster, cluster.checkPorts()
+}
+
+func checkDevFlags(c *cli.Context) error {
+	if err := within("nodes", c.Int("nodes"), 1, 9); err != nil {
+		return err
+	}
+	if err := within("groups", c.Int("groups"), 1, 1024); err != nil {
+		return err
+	}
+	if err := within("replicas", c.Int("replicas"), 1, 7); err != nil {
+		return err
+	}
+	return within("base-port", c.Int("base-port"), 1, 65535-19)
+}
+
+// checkDevData refuses a directory that holds a cluster of another size, whose
+// members are set.
+func checkDevData(dir string, nodes int) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	held := 0
+	for i := 1; i <= 9; i++ {
+		if _, err := os.Stat(filepath.Join(dir, "n"+strconv.Itoa(i))); err == nil {
+			held++
+		}
+	}
+	if held != 0 && held != nodes {
+		return usagef("--data %s holds a cluster of %d nodes: say --nodes %d, or choose another directory", dir, held, held)
+	}
+	return nil
+}
+
+// checkPorts finds out, before anything starts, whether a port is taken.
+func (d *devCluster) checkPorts() error {
+	for _, n := range d.nodes {
+		for _, addr := range []string{n.native, n.peer} {
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				return fmt.Errorf("node %s cannot listen on %s; choose other ports with --base-port: %w", n.id, addr, err)
+			}
+			l.Close()
+		}
+	}
+	return nil
+}
+
+// run starts the nodes, keeps them running until ctx ends, and stops them.
+func (d *devCluster) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, n := range d.nodes {
+		if err := n.start(); err != nil {
+			stop()
+			return err
+		}
+		d.say("%s  pid %-7d clients %s  peers %s  log %s", n.id, n.pid.Load(), n.native, n.peer, n.log)
+		wg.Go(func() { n.keep(ctx) })
+	}
+	if d.awaitReady(ctx) {
+		d.say("%s", d.tour())
+	}
+	<-ctx.Done()
+	d.say("stopping")
+	return nil
+}
+
+// awaitReady returns once every group has a leader, or false when ctx ends first.
+func (d *devCluster) awaitReady(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		if err := ready(ctx, d.endpoints()); err == nil {
+			return true
+		}
+		pause(ctx, readyPoll)
+	}
+	return false
+}
+
+func (d *devCluster) endpoints() []string {
+	var list []string
+	for _, n := range d.nodes {
+		list = append(list, n.native)
+	}
+	return list
+}
+
+// tour says what to type next.
+func (d *devCluster) tour() string {
+	verb := "ringraft"
+	if list := strings.Join(d.endpoints(), ","); list != defaultEndpoints {
+		verb = "ringraft --endpoints " + list
+	}
+	return fmt.Sprintf(`ready. In another terminal:
+
+  %[1]s set greeting hello
+  %[1]s get greeting
+  kill -9 %[2]d                      # node %[3]s; it is started again after a few seconds
+  %[1]s get greeting
+  %[1]s cluster status
+
+Ctrl-C stops the cluster; the data stays in %[4]s.`, verb, d.nodes[0].pid.Load(), d.nodes[0].id, d.data)
+}

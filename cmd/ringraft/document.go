@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// keyField is a key in JSON: "key" if it is valid UTF-8, else "key_base64".
+type keyField struct {
+	Key       *string `json:"key,omitempty"`
+	KeyBase64 []byte  `json:"key_base64,omitempty"`
+}
+
+func newKeyField(key string) keyField {
+	if utf8.ValidString(key) {
+		return keyField{Key: &key}
+	}
+	return keyField{KeyBase64: []byte(key)}
+}
+
+// valueField is a value in JSON: "value" if it is valid UTF-8, else "value_base64".
+type valueField struct {
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+}
+
+func newValueField(value []byte) *valueField {
+	if utf8.Valid(value) {
+		text := string(value)
+		return &valueField{Value: &text}
+	}
+	return &valueField{ValueBase64: value}
+}
+
+// record is what a key holds, as get and scan print it.
+type record struct {
+	keyField
+	*valueField        // nil where only the key was asked for
+	Version     uint64 `json:"version"`
+	TTL         *int64 `json:"ttl_ms"` // null: the key does not expire
+}
+
+func newRecord(key string, value *valueField, version uint64, ttl time.Duration) record {
+	return record{keyField: newKeyField(key), valueField: value, Version: version, TTL: milliseconds(ttl)}
+}
+
+// milliseconds returns ttl for a JSON field, nil if it is none.
+func milliseconds(ttl time.Duration) *int64 {
+	if ttl == 0 {
+		return nil
+	}
+	ms := ttl.Milliseconds()
+	return &ms
+}
+
+// printJSON prints v as one line.
+func (con *console) printJSON(v any) error { return writeJSON(con.out, v) }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// print prints v as a line of text.
+func (con *console) print(v any) error {
+	_, err := fmt.Fprintln(con.out, v)
+	return err
+}
+
+// note prints a message for people.
+func (con *console) note(format string, args ...any) {
+	fmt.Fprintf(con.err, format+"\n", args...)
+}
+
+// escape returns s for a line of text: bytes that do not print as themselves, and
+// the backslash, are escaped as in a Go string. It can be undone.
+func escape(s string) string {
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// keyArgument returns the key that the argument text stands for.
+func keyArgument(text string, inBase64 bool) (string, error) {
+	if !inBase64 {
+		return text, nil
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", usagef("KEY is %q, which is no standard base64: %w", text, err)
+	}
+	return string(key), nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/ringraft/ringraft/shard"
+	"github.com/ringraft/ringraft/shard/storage"
+	"github.com/ringraft/ringraft/transport"
+	"github.com/ringraft/ringraft/transport/peer"
+)
+
+// runNode runs a node until ctx ends, and returns the error that it fails with
+// before. This is where the packages that do not know each other are joined.
+func runNode(ctx context.Context, cfg serverConfig, log *slog.Logger) error {
+	warnInsecure(log, cfg)
+	p, err := openParts(cfg, log)
+	if err != nil {
+		return err
+	}
+	err = p.serve(ctx)
+	var stall *stallError
+	if errors.As(err, &stall) {
+		return err // closing would wait for the disk; the process must end instead
+	}
+	return errors.Join(err, p.stop(cfg.stopTimeout))
+}
+
+// parts are what a running node is made of, in the order of their start.
+type parts struct {
+	log     *slog.Logger
+	dir     *storage.Dir
+	node    *shard.Node
+	network *peer.Network
+	server  *transport.Server
+
+	self    peer.Identity
+	stalled chan error
+}
+
+// stallError reports a disk that takes a write no more.
+type stallError struct {
+	what  string
+	since time.Time
+}
+
+func (e *stallError) Error() string {
+	return fmt.Sprintf("the disk hangs: %s has not returned since %s; ending so that other nodes take over", e.what, e.since.Format(time.RFC3339))
+}
+
+// openParts builds a node. It holds its directory and its ports when this returns.
+func openParts(cfg serverConfig, log *slog.Logger) (*parts, error) {
+	p := &parts{log: log, stalled: make(chan error, 1)}
+	if err := p.open(cfg); err != nil {
+		_ = p.close() // the error at hand says more
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *parts) open(cfg serverConfig) (err error) {
+	p.dir, err = storage.Open(cfg.data, storage.Config{Node: cfg.id, Logger: p.log, OnStall: p.stall})
+	if err != nil {
+		return fmt.Errorf("--data %s: %w", cfg.data, err)
+	}
+	p.self = peer.Identity{Cluster: p.dir.Identity().Cluster, Node: cfg.id, Incarnation: p.dir.Identity().Incarnation}
+	p.node, err = shard.New(shard.Config{
+		ID: cfg.id, Native: cfg.advertiseNative, Peer: cfg.advertisePeer, Store: p.dir,
+		Init: cfg.init, Groups: cfg.groups, Replicas: cfg.replicas, Logger: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	if p.network, err = p.listenToPeers(cfg.peer); err != nil {
+		return err
+	}
+	p.server, err = p.listenToClients(cfg.native)
+	return err
+}
+
+func listen(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return l, nil
+}
+
+func (p *parts) listenToPeers(addr string) (*peer.Network, error) {
+	l, err := listen("peer", addr)
+	if err != nil {
+		return nil, err
+	}
+	network, err := peer.New(peer.Config{
+		Self:     p.self,
+		Listener: l,
+		Address:  p.node.Address,
+		Verify:   func(remote peer.Identity) error { return p.node.Verify(remote.Node, remote.Incarnation) },
+		Handle: func(ctx context.Context, from peer.From, request []byte) ([]byte, error) {
+			caller := shard.Caller{Node: from.Node, Incarnation: from.Incarnation, Member: from.Member}
+			return p.node.HandleCall(ctx, caller, request)
+		},
+		Logger: p.log,
+	})
+	if err != nil {
+		l.Close()
+	}
+	return network, err
+}
+
+func (p *parts) listenToClients(addr string) (*transport.Server, error) {
+	l, err := listen("native", addr)
+	if err != nil {
+		return nil, err
+	}
+	server, err := transport.NewServer(transport.ServerConfig{Listener: l, Handler: p.node, Logger: p.log})
+	if err != nil {
+		l.Close()
+	}
+	return server, err
+}
+
+// stall is called by the storage's watchdog. The first stall ends the node.
+func (p *parts) stall(what string, since time.Time) {
+	select {
+	case p.stalled <- &stallError{what, since}:
+	default:
+	}
+}
+
+// serve starts the node, serves until ctx ends or something fails, and returns that.
+func (p *parts) serve(ctx context.Context) error {
+	if err := p.node.Start(ctx, peers{p.network, p}); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("starting node %s: %w", p.self.Node, err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- p.server.Serve() }() // ended by stop
+	p.log.Info("node is serving", "node", p.self.Node, "version", version())
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.node.Failed():
+		return fmt.Errorf("node %s: %w", p.self.Node, err)
+	case err := <-p.stalled:
+		return err
+	case err := <-served:
+		return fmt.Errorf("serving clients: %w", err)
+	}
+}
+
+// stop hands leaderships over, lets clients have their answers, and closes
+// everything. It gives up waiting for others after the timeout.
+func (p *parts) stop(timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	p.log.Info("node is stopping", "node", p.self.Node)
+	if err := p.node.Drain(ctx); err != nil {
+		p.log.Warn("some leaderships were not handed over", "err", err)
+	}
+	if err := p.server.Shutdown(ctx); err != nil {
+		p.log.Warn("some clients were cut off", "err", err)
+	}
+	err := p.close()
+	p.log.Info("node has stopped", "node", p.self.Node)
+	return err
+}
+
+// close closes what is open, in the reverse order of its start.
+func (p *parts) close() error {
+	var errs []error
+	if p.server != nil {
+		errs = append(errs, p.server.Close())
+	}
+	if p.node != nil {
+		errs = append(errs, p.node.Close())
+	}
+	if p.network != nil {
+		errs = append(errs, p.network.Close())
+	}
+	if p.dir != nil {
+		errs = append(errs, p.dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// peers is the network between nodes as a shard.Node wants it.
+type peers struct {
+	*peer.Network
+	parts *parts
+}
+
+// Join makes the node introduce itself as a member of cluster.
+func (p peers) Join(cluster string) {
+	self := p.parts.self
+	self.Cluster = cluster
+	if self == p.parts.self {
+		return
+	}
+	if err := p.SetSelf(self); err != nil {
+		p.parts.log.Error("the node cannot introduce itself to its cluster", "cluster", cluster, "err", err)
+	}
+}

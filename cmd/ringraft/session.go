@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/op"
+)
+
+// session is one run of a verb that talks to a cluster.
+type session struct {
+	*console
+	c      *cli.Context
+	inJSON bool
+	client *client.Client // nil until the verb asks for it
+}
+
+// session returns the action that runs do. It checks the number of arguments and -o
+// first; do connects once it has checked the rest.
+func (con *console) session(least, most int, do func(ctx context.Context, s *session, args []string) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		args, err := arguments(c, least, most)
+		if err != nil {
+			return err
+		}
+		inJSON, err := asJSON(c)
+		if err != nil {
+			return err
+		}
+		s := &session{console: con, c: c, inJSON: inJSON}
+		defer s.close()
+		return do(c.Context, s, args)
+	}
+}
+
+// connect returns the client of the cluster that the flags name.
+func (s *session) connect() (*client.Client, error) {
+	list, err := endpoints(s.c)
+	if err != nil {
+		return nil, err
+	}
+	timeout := s.c.Duration("timeout")
+	if err := within("timeout", timeout, minTimeout, maxTimeout); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.c.Context, timeout)
+	defer cancel()
+	s.client, err = client.New(ctx, client.Config{Endpoints: list, RequestTimeout: timeout})
+	return s.client, err
+}
+
+func (s *session) close() {
+	if s.client != nil {
+		_ = s.client.Close() // it reports nothing that the verb's own error does not
+	}
+}
+
+// keys returns the keys that the arguments stand for.
+func (s *session) keys(args []string) ([]string, error) {
+	keys := make([]string, len(args))
+	for i, text := range args {
+		var err error
+		if keys[i], err = keyArgument(text, s.c.Bool("key-base64")); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func (s *session) key(text string) (string, error) {
+	return keyArgument(text, s.c.Bool("key-base64"))
+}
+
+// level returns the read option that --read asks for.
+func (s *session) level() (client.ReadOption, error) {
+	level, err := op.ParseLevel(s.c.String("read"))
+	if err != nil {
+		return nil, usagef("--read: %s", err.Message)
+	}
+	return client.WithLevel(level), nil
+}
