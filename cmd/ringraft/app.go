@@ -91,6 +91,11 @@ func (con *console) finish(cmd *cli.Command) {
 	cmd.HideHelpCommand = true
 	cmd.OnUsageError = onUsageError
 	cmd.Flags = append(cmd.Flags, helpFlag())
+	for _, f := range cmd.Flags {
+		if b, ok := f.(*cli.BoolFlag); ok {
+			b.DisableDefaultText = true // all are off
+		}
+	}
 	for _, sub := range cmd.Subcommands {
 		con.finish(sub)
 	}
@@ -104,7 +109,7 @@ func (con *console) finish(cmd *cli.Command) {
 }
 
 func helpFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"}
+	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
 }
 
 func onUsageError(c *cli.Context, err error, _ bool) error {
