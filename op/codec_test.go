@@ -168,6 +168,7 @@ func TestEntryRefusesWhatItCannotApply(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"newer format": newer, "a read": read.Build(1, nil), "unknown code": unknown.Build(1, nil),
 		"nothing": {}, "cut": valid[:len(valid)-1], "trailing byte": append(bytes.Clone(valid), 0),
+		"trailing byte after no operation": append(new(op.EntryBuilder).Build(1, nil), 0),
 	} {
 		e, err := op.DecodeEntry(b)
 		for err == nil && e.Len() > 0 {

@@ -32,6 +32,9 @@ func DecodeEntry(b []byte) (Entry, error) {
 	e := Entry{Time: r.int("time"), Touches: r.keys()}
 	e.count = r.array("operations")
 	e.ops = r
+	if e.count == 0 {
+		return e, r.done()
+	}
 	return e, r.err
 }
 

@@ -70,9 +70,6 @@ type Config struct {
 	Clock func() int64
 	// Timing is how patient the node is; zero fields take defaults.
 	Timing Timing
-
-	// interpose lets a test stand between Raft and a group's state machine.
-	interpose func(group uint64, fsm raft.BatchingFSM) raft.BatchingFSM
 }
 
 // Timing holds a node's periods and deadlines.

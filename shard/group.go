@@ -52,16 +52,12 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	g := &group{id: id, node: n, log: n.log.With("group", id), hosted: make(chan struct{})}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.fsm = raftfsm.New(raftfsm.Config{
-		Group: strconv.FormatUint(id, 10), Settings: op.GroupSettings{MaxBytes: m.Settings.MaxBytes},
-		Logger: g.log, OnHalt: g.halt,
+		// No settings: they must be the same on all replicas, so they come by the log.
+		Group: strconv.FormatUint(id, 10), Logger: g.log, OnHalt: g.halt,
 	})
-	fsm := raft.BatchingFSM(g.fsm)
-	if n.cfg.interpose != nil {
-		fsm = n.cfg.interpose(id, fsm)
-	}
 	r, err := openReplica(replicaConfig{
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
-		machine: g.fsm, fsm: fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
+		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func openMeta(n *Node) (*meta, error) {
 	r, err := openReplica(replicaConfig{
 		group: metaGroup, self: placement.Replica{Node: n.cfg.ID, Generation: 1},
 		servers: metaServers(n.cfg.Store.Identity().Members), store: n.cfg.Store, peers: n.peers,
-		machine: m.fsm, fsm: m.fsm, takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
+		machine: m.fsm, takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
 		log: n.log, timing: n.cfg.Timing,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -100,13 +101,22 @@ func (f *metaFSM) Apply(l *raft.Log) any {
 			next, err = c.apply(next)
 		}
 		if err != nil {
-			p = failedProposal(op.Invalid("", "%v", err))
+			p = failedProposal(refusal(err))
 			next.Epoch = epoch
 		}
 	}
 	p.Epoch = next.Epoch
 	f.set(next, l.Index, next.Epoch != epoch)
 	return p
+}
+
+// refusal is what a caller is told of a command that the map does not allow.
+func refusal(err error) *op.Error {
+	var field *placement.FieldError
+	if errors.As(err, &field) {
+		return &op.Error{Kind: op.KindInvalid, Field: field.Field, Message: field.Message}
+	}
+	return op.Invalid("command", "%v", err)
 }
 
 func (f *metaFSM) set(m placement.Map, index uint64, changed bool) {

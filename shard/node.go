@@ -297,6 +297,9 @@ func (n *Node) Drain(ctx context.Context) error {
 	return all
 }
 
+// Undrain lets the node lead again, if it is not to stop after all.
+func (n *Node) Undrain() { n.draining.Store(false) }
+
 // Close stops the node's replicas. It may be called again.
 func (n *Node) Close() error {
 	n.mu.Lock()

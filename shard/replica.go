@@ -60,7 +60,6 @@ type replicaConfig struct {
 	store    Store
 	peers    Peers
 	machine  machine
-	fsm      raft.BatchingFSM // machine, perhaps behind another
 	takeover func() []byte
 	log      *slog.Logger
 	timing   Timing
@@ -85,12 +84,12 @@ func openReplica(c replicaConfig) (*replica, error) {
 }
 
 func (r *replica) start(c replicaConfig) error {
-	conf := raftConfig(r.id, c.timing.Heartbeat, storage.HCLogger(r.log))
+	conf := raftConfig(r.id, c.timing.Heartbeat, raftLogger(r.log))
 	transport := c.peers.Transport(r.id)
 	if err := bootstrap(conf, c, r.store, transport); err != nil {
 		return err
 	}
-	fsm := &settlingFSM{BatchingFSM: c.fsm, store: r.store}
+	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store}
 	var err error
 	if r.raft, err = raft.NewRaft(conf, fsm, r.store.Logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
