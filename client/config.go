@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// Config says how to reach a cluster. Only Endpoints must be set.
+type Config struct {
+	// Endpoints are addresses, host:port, of any nodes of the cluster. They are
+	// asked for the cluster map in this order: by New, and when no node that the
+	// map names answers any more.
+	Endpoints []string
+	// DialTimeout bounds one attempt to reach a node, its greeting included, and
+	// how long a node may owe any sign of life. 0 is 2 s.
+	DialTimeout time.Duration
+	// RequestTimeout bounds a call whose context has no deadline. 0 is 5 s.
+	RequestTimeout time.Duration
+	// ConnsPerNode is the most connections to one node, 1 to 64. 0 is 2.
+	ConnsPerNode int
+	// BackoffMin and BackoffMax bound the pauses between attempts: the n-th is a
+	// random part of BackoffMin × 2ⁿ, at most of BackoffMax. 0 is 5 ms and 250 ms.
+	BackoffMin, BackoffMax time.Duration
+	// Logger takes what no call reports: that refreshing the map failed, in the
+	// background. nil discards it.
+	Logger *slog.Logger
+	// Dial opens a connection to a node's address, which it resolves. nil is the
+	// DialContext of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// withDefaults returns the configuration in which every field has its value, or
+// an error that names the field that is out of bounds.
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Endpoints) == 0 {
+		return c, op.Invalid("Endpoints", "is empty; at least one host:port is needed")
+	}
+	for _, e := range c.Endpoints {
+		if _, _, err := net.SplitHostPort(e); err != nil {
+			return c, op.Invalid("Endpoints", "%q is no host:port: %v", e, err)
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value *time.Duration
+		unset time.Duration
+	}{
+		{"DialTimeout", &c.DialTimeout, 2 * time.Second},
+		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"BackoffMin", &c.BackoffMin, 5 * time.Millisecond},
+		{"BackoffMax", &c.BackoffMax, 250 * time.Millisecond},
+	} {
+		if *d.value < 0 {
+			return c, op.Invalid(d.field, "is %v; it cannot be negative", *d.value)
+		}
+		if *d.value == 0 {
+			*d.value = d.unset
+		}
+	}
+	if c.BackoffMax < c.BackoffMin {
+		return c, op.Invalid("BackoffMax", "is %v, less than BackoffMin, %v", c.BackoffMax, c.BackoffMin)
+	}
+	if c.ConnsPerNode == 0 {
+		c.ConnsPerNode = 2
+	}
+	if c.ConnsPerNode < 1 || c.ConnsPerNode > 64 {
+		return c, op.Invalid("ConnsPerNode", "is %d; it must lie between 1 and 64", c.ConnsPerNode)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// Value is what stands at a key.
+type Value struct {
+	Bytes   []byte        // the caller's own; empty is a value
+	Version uint64        // grows with every change of the key
+	TTL     time.Duration // left to live, in whole ms; 0: for ever
+}
+
+// Stat is what is known of a key without its value.
+type Stat struct {
+	Size    int // of the value, in bytes
+	Version uint64
+	TTL     time.Duration // left to live, in whole ms; 0: for ever
+}
+
+// Get returns what stands at key, and ErrNotFound if nothing does.
+func (c *Client) Get(ctx context.Context, key string, opts ...ReadOption) (Value, error) {
+	res, err := c.do(ctx, op.Get{Key: []byte(key)}, newReadOptions(opts).level)
+	if err != nil {
+		return Value{}, err
+	}
+	if !res.Found {
+		return Value{}, ErrNotFound
+	}
+	return Value{Bytes: res.Value, Version: res.Version, TTL: duration(res.TTL)}, nil
+}
+
+// Stat returns what is known of key, and ErrNotFound if it does not exist.
+func (c *Client) Stat(ctx context.Context, key string, opts ...ReadOption) (Stat, error) {
+	res, err := c.do(ctx, op.Stat{Key: []byte(key)}, newReadOptions(opts).level)
+	if err != nil {
+		return Stat{}, err
+	}
+	if !res.Found {
+		return Stat{}, ErrNotFound
+	}
+	return Stat{Size: int(res.Number), Version: res.Version, TTL: duration(res.TTL)}, nil
+}
+
+// Exists reports whether key exists.
+func (c *Client) Exists(ctx context.Context, key string, opts ...ReadOption) (bool, error) {
+	res, err := c.do(ctx, op.Stat{Key: []byte(key)}, newReadOptions(opts).level)
+	return res.Found, err
+}
+
+// TTL returns how long key has left to live, 0 if for ever, and ErrNotFound if it
+// does not exist.
+func (c *Client) TTL(ctx context.Context, key string, opts ...ReadOption) (time.Duration, error) {
+	s, err := c.Stat(ctx, key, opts...)
+	return s.TTL, err
+}
+
+// Set puts value at key and returns the key's new version.
+func (c *Client) Set(ctx context.Context, key string, value []byte, opts ...WriteOption) (version uint64, err error) {
+	o, err := newWriteOptions(opts)
+	if err != nil {
+		return 0, err
+	}
+	res, err := c.do(ctx, op.Set{
+		Key: []byte(key), Value: value, TTL: o.ttl, KeepTTL: o.keepTTL, Protect: o.protected,
+	}, Local)
+	return res.Version, err
+}
+
+// Delete removes key and reports whether it was there.
+func (c *Client) Delete(ctx context.Context, key string) (existed bool, err error) {
+	res, err := c.do(ctx, op.Delete{Key: []byte(key)}, Local)
+	return res.Found, err
+}
+
+// Expire makes key end after ttl, at least 1 ms, counted in whole milliseconds from
+// the moment the cluster takes the write. An absent key is ErrNotFound.
+func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration) error {
+	ms, invalid := milliseconds(ttl)
+	if invalid != nil {
+		return invalid
+	}
+	return c.expire(ctx, key, ms)
+}
+
+// Persist takes key's time to live away. An absent key is ErrNotFound.
+func (c *Client) Persist(ctx context.Context, key string) error {
+	return c.expire(ctx, key, 0)
+}
+
+func (c *Client) expire(ctx context.Context, key string, ms int64) error {
+	res, err := c.do(ctx, op.Expire{Key: []byte(key), TTL: ms}, Local)
+	if err == nil && !res.Found {
+		return ErrNotFound
+	}
+	return err
+}
+
+// Add adds delta to the decimal integer at key, which counts as 0 if absent, and
+// returns the sum. A value that is no integer, or a sum beyond 64 bits, is refused.
+func (c *Client) Add(ctx context.Context, key string, delta int64) (sum int64, err error) {
+	res, err := c.do(ctx, op.Add{Key: []byte(key), Delta: delta}, Local)
+	return res.Number, err
+}
+
+func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -1,0 +1,266 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// conn is what a pool needs of a connection; *transport.Conn in production.
+type conn interface {
+	Do(ctx context.Context, req *op.Request) (op.Result, error)
+	Pending() int
+	Done() <-chan struct{}
+	Close() error
+}
+
+// link is a connection and the calls under way over it. Pending may be more: it
+// counts the calls that were given up, until their answers come.
+type link struct {
+	conn
+	calls atomic.Int32
+}
+
+// do is conn's Do.
+func (l *link) do(ctx context.Context, req *op.Request) (op.Result, error) {
+	l.calls.Add(1)
+	defer l.calls.Add(-1)
+	return l.Do(ctx, req)
+}
+
+// probeEvery is how often a connection that has calls waiting is asked for a sign
+// of life.
+const probeEvery = time.Second
+
+// poolConfig is what all pools of a client share.
+type poolConfig struct {
+	// connect opens a connection to the node that is expected at address and
+	// greets it, within DialTimeout.
+	connect func(ctx context.Context, address, node string) (conn, error)
+	// probe asks the node behind c for a sign of life, within DialTimeout.
+	probe   func(ctx context.Context, c conn) error
+	failed  func() // told of every failed dial; does not block
+	size    int    // the most connections
+	backoff backoff
+}
+
+// pool holds the connections to one node. Each has a goroutine of the pool that
+// dials it, keeps it, and removes it when it breaks.
+type pool struct {
+	poolConfig
+	node string // id
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	live atomic.Pointer[[]*link] // replaced as a whole, under mu
+
+	mu       sync.Mutex
+	address  string
+	dial     *dial // under way; nil if none
+	failures int   // dials and probes that failed since one succeeded
+	retryAt  time.Time
+	lastErr  error
+	closed   bool
+}
+
+// dial is one attempt to add a connection. link and err are set before done closes.
+type dial struct {
+	done chan struct{}
+	link *link
+	err  error
+}
+
+func newPool(node, address string, cfg poolConfig) *pool {
+	p := &pool{poolConfig: cfg, node: node, address: address}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.live.Store(new([]*link))
+	return p
+}
+
+// take returns the connection with the fewest calls waiting. If the node has
+// failed, it does not wait for a new attempt but makes one in the background.
+func (p *pool) take(ctx context.Context) (*link, error) {
+	if best, enough := p.leastPending(); enough {
+		return best, nil
+	}
+	best, d, err := p.grow()
+	if best != nil {
+		return best, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.done:
+		return d.link, d.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: waiting for a connection to node %s: %w", op.ErrUnavailable, p.node, ctx.Err())
+	}
+}
+
+// load returns the number of calls waiting for the node. Without a connection it
+// is not ready, and an attempt to get one begins in the background.
+func (p *pool) load() (waiting int, ready bool) {
+	links := *p.live.Load()
+	for _, l := range links {
+		waiting += l.Pending()
+	}
+	if len(links) == 0 {
+		p.grow()
+	}
+	return waiting, len(links) > 0
+}
+
+// leastPending returns the connection with the fewest calls waiting, nil without
+// any. It is enough if nothing waits for it, or there may not be more.
+func (p *pool) leastPending() (best *link, enough bool) {
+	links := *p.live.Load()
+	least := 0
+	for _, l := range links {
+		if n := l.Pending(); best == nil || n < least {
+			best, least = l, n
+		}
+	}
+	return best, best != nil && least == 0 || len(links) >= p.size
+}
+
+// grow joins the attempt under way to add a connection, or begins one unless what
+// there is is enough or it is too early after a failure. best is what there is. err is the
+// last failure, if no attempt has succeeded since: do not wait for d then.
+func (p *pool) grow() (best *link, d *dial, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best, enough := p.leastPending()
+	switch {
+	case enough:
+		return best, nil, nil
+	case p.closed:
+		return nil, nil, ErrClosed
+	case p.dial == nil && !time.Now().Before(p.retryAt):
+		p.dial = &dial{done: make(chan struct{})}
+		d, address := p.dial, p.address
+		p.wg.Go(func() { p.run(d, address) })
+	}
+	return best, p.dial, p.lastErr
+}
+
+// run dials and, if that succeeds, keeps the connection for its life.
+func (p *pool) run(d *dial, address string) {
+	conn, err := p.connect(p.ctx, address, p.node)
+	p.mu.Lock()
+	p.dial = nil
+	if err != nil {
+		d.err = err
+		p.failLocked(err)
+	} else {
+		d.link = p.addLocked(conn)
+	}
+	p.mu.Unlock()
+	close(d.done)
+	if err != nil {
+		p.failed()
+		return
+	}
+	p.keep(d.link)
+}
+
+// keep keeps l until it breaks or the pool closes, and then closes it. While there
+// are requests without an answer it probes the node: one that shows no sign of life
+// gets no further calls over l, which is closed when the calls under way have ended.
+// To close it at once would make their outcomes unknown, though the node may only
+// be slow.
+func (p *pool) keep(l *link) {
+	defer l.Close()
+	defer p.remove(l)
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for dying := false; ; {
+		select {
+		case <-l.Done():
+			return
+		case <-p.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if dying && l.calls.Load() == 0 {
+			return
+		}
+		if dying || l.Pending() == 0 {
+			continue
+		}
+		if err := p.probe(p.ctx, l); err != nil {
+			dying = true
+			p.remove(l)
+			p.fail(err)
+		}
+	}
+}
+
+// adopt takes over a connection that was dialled elsewhere; it is closed if there
+// is no place for it.
+func (p *pool) adopt(c conn) {
+	if !p.tryAdopt(c) {
+		c.Close()
+	}
+}
+
+func (p *pool) tryAdopt(c conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(*p.live.Load()) >= p.size {
+		return false
+	}
+	l := p.addLocked(c)
+	p.wg.Go(func() { p.keep(l) })
+	return true
+}
+
+func (p *pool) addLocked(c conn) *link {
+	l := &link{conn: c}
+	p.failures, p.retryAt, p.lastErr = 0, time.Time{}, nil
+	links := append(slices.Clone(*p.live.Load()), l)
+	p.live.Store(&links)
+	return l
+}
+
+func (p *pool) fail(err error) {
+	p.mu.Lock()
+	p.failLocked(err)
+	p.mu.Unlock()
+}
+
+func (p *pool) failLocked(err error) {
+	p.lastErr = err
+	p.retryAt = time.Now().Add(p.backoff.after(p.failures))
+	p.failures++
+}
+
+func (p *pool) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	links := slices.DeleteFunc(slices.Clone(*p.live.Load()), func(o *link) bool { return o == l })
+	p.live.Store(&links)
+}
+
+// moveTo makes later dials go to address.
+func (p *pool) moveTo(address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.address != address {
+		p.address, p.retryAt = address, time.Time{}
+	}
+}
+
+// close closes the connections and waits for the pool's goroutines.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop()
+	p.wg.Wait()
+}
