@@ -1,0 +1,145 @@
+package storage
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// Memory has the methods of [Dir] and keeps everything in memory. Its content
+// outlives Close, as a directory does: open the replicas again to restart the node.
+type Memory struct {
+	watchdog *watchdog
+	fault    func(what string) error
+
+	mu         sync.Mutex
+	identity   Identity
+	quarantine map[uint64]string
+	born       map[ReplicaID]bool
+	clusterMap []byte
+	fullError  error
+	content    map[ReplicaID]*memoryContent
+	replicas   replicaSet
+}
+
+// memoryContent is what a replica has stored.
+type memoryContent struct {
+	store     *raft.InmemStore // log and stable store
+	snapshots *memorySnapshots
+}
+
+// NewMemory returns the empty storage of a new node. If fault is not nil, every
+// write to a log or stable store calls it first with what is being written: it may
+// return an error, as a full disk does, or wait, as a hung one does.
+func NewMemory(cfg Config, fault func(what string) error) (*Memory, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{
+		watchdog:   newWatchdog(cfg),
+		fault:      fault,
+		identity:   newIdentity(cfg.Node),
+		quarantine: make(map[uint64]string),
+		born:       make(map[ReplicaID]bool),
+		content:    make(map[ReplicaID]*memoryContent),
+		replicas:   replicaSet{},
+	}, nil
+}
+
+// Identity is as for [Dir].
+func (m *Memory) Identity() Identity {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.identity.clone()
+}
+
+// Form is as for [Dir].
+func (m *Memory) Form(cluster string, members map[string]string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	formed, err := m.identity.formed(cluster, members)
+	if err == nil {
+		m.identity = formed
+	}
+	return err
+}
+
+// OpenReplica is as for [Dir].
+func (m *Memory) OpenReplica(group, generation uint64) (*Replica, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.replicas.open(ReplicaID{group, generation}, m.openContent)
+}
+
+func (m *Memory) openContent(id ReplicaID) (*Replica, error) {
+	c := m.content[id]
+	if c == nil {
+		c = &memoryContent{raft.NewInmemStore(), &memorySnapshots{}}
+		m.content[id] = c
+	}
+	r := newReplica(id, m.watchdog, memoryLogs{c.store}, c.store, c.snapshots, func() error { return nil })
+	for _, g := range r.gates {
+		g.fault = m.fault
+	}
+	return r, nil
+}
+
+// Quarantine is as for [Dir].
+func (m *Memory) Quarantine(group uint64, reason string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.quarantine[group] = boundReason(reason)
+	return nil
+}
+
+// Quarantined is as for [Dir].
+func (m *Memory) Quarantined(group uint64) (reason string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reason, ok = m.quarantine[group]
+	return reason, ok
+}
+
+// Stalled is as for [Dir].
+func (m *Memory) Stalled() bool { return m.watchdog.stalled() }
+
+// WriteError is as for [Dir].
+func (m *Memory) WriteError() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.replicas.writeError()
+}
+
+// Close closes the replicas: a Raft instance that lives on writes nothing more.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.replicas.close()
+	m.watchdog.wait()
+	m.replicas = replicaSet{}
+	return err
+}
+
+// memoryLogs refuses gaps, as the log on disk does, so that Raft treats both alike.
+// It has one writer.
+type memoryLogs struct{ *raft.InmemStore }
+
+func (memoryLogs) IsMonotonic() bool { return true }
+
+func (l memoryLogs) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+func (l memoryLogs) StoreLogs(entries []*raft.Log) error {
+	last, err := l.LastIndex()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if last != 0 && e.Index != last+1 {
+			return fmt.Errorf("store log entry %d after %d", e.Index, last)
+		}
+		last = e.Index
+	}
+	return l.InmemStore.StoreLogs(entries)
+}
