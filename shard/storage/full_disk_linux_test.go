@@ -28,6 +28,7 @@ func TestFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { d.Close() }) // before unmounting, however the test ends
 		r, err := d.OpenReplica(1, 1)
 		if err != nil {
 			t.Fatal(err)
