@@ -29,11 +29,6 @@ type Caller struct {
 	Member            bool // of this node's cluster
 }
 
-type confirmation struct {
-	Group uint64 `codec:"group"`
-	Term  uint64 `codec:"term"`
-}
-
 type touchRequest struct {
 	Group uint64   `codec:"group"`
 	Keys  [][]byte `codec:"keys"`

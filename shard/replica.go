@@ -91,7 +91,7 @@ func (r *replica) start(c replicaConfig) error {
 	}
 	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store}
 	var err error
-	if r.raft, err = raft.NewRaft(conf, fsm, r.store.Logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
+	if r.raft, err = raft.NewRaft(conf, fsm, gapLogs{r.store.Logs}, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())

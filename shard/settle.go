@@ -8,12 +8,20 @@ import (
 	"github.com/ringraft/ringraft/shard/storage"
 )
 
-// settlingFSM repairs, when a snapshot is restored, the log entry at the snapshot's
-// last index. If that entry is of another term, Raft would refuse what follows the
-// snapshot, and its leader would send the snapshot again and again
-// (hashicorp/raft#697). Raft's main loop waits for Restore, so nobody else touches
-// the log meanwhile. The entries behind a conflicting one are not committed; they
-// stay only because Raft remembers how far the log went.
+// Raft installs a snapshot beside the log that a follower has. Two things can go
+// wrong with that log, and both are settled here:
+//
+//   - Its entry at the snapshot's last index is of another term. Raft then refuses
+//     what follows the snapshot, and the leader sends the snapshot again and again
+//     (hashicorp/raft#697). settlingFSM overwrites that entry.
+//   - It ends before the snapshot. What follows leaves a gap, which the log store
+//     does not take. gapLogs drops the old entries then.
+//
+// A log store that calls itself monotonic makes Raft drop the whole log instead, but
+// Raft goes on believing that the dropped entries are there, and ends in the same loop.
+
+// settlingFSM settles the log when a snapshot is restored. Raft's main loop waits
+// for Restore, so nobody else touches the log meanwhile.
 type settlingFSM struct {
 	raft.BatchingFSM
 	store *storage.Replica
@@ -31,7 +39,8 @@ func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {
 }
 
 // settleLog makes the entry at index, if the log has one of another term, a no-op
-// of that term.
+// of that term. The entries behind it are not committed, since they follow one that
+// was not; they stay only because Raft remembers how far the log went.
 func settleLog(logs raft.LogStore, index, term uint64) error {
 	first, err := logs.FirstIndex()
 	if err != nil {
@@ -42,11 +51,8 @@ func settleLog(logs raft.LogStore, index, term uint64) error {
 		return err
 	}
 	var at raft.Log
-	if err := logs.GetLog(index, &at); err != nil {
+	if err := logs.GetLog(index, &at); err != nil || at.Term == term {
 		return err
-	}
-	if at.Term == term {
-		return nil
 	}
 	suffix := []*raft.Log{{Index: index, Term: term, Type: raft.LogNoop}}
 	for i := index + 1; i <= last; i++ {
@@ -60,4 +66,31 @@ func settleLog(logs raft.LogStore, index, term uint64) error {
 		return err
 	}
 	return logs.StoreLogs(suffix)
+}
+
+// gapLogs takes entries that do not follow the last one, as Raft stores them after a
+// snapshot, by dropping what was there. It hides that the store below is monotonic.
+type gapLogs struct{ store raft.LogStore }
+
+func (l gapLogs) FirstIndex() (uint64, error)              { return l.store.FirstIndex() }
+func (l gapLogs) LastIndex() (uint64, error)               { return l.store.LastIndex() }
+func (l gapLogs) GetLog(index uint64, out *raft.Log) error { return l.store.GetLog(index, out) }
+func (l gapLogs) DeleteRange(min, max uint64) error        { return l.store.DeleteRange(min, max) }
+func (l gapLogs) StoreLog(entry *raft.Log) error           { return l.StoreLogs([]*raft.Log{entry}) }
+
+func (l gapLogs) StoreLogs(entries []*raft.Log) error {
+	last, err := l.store.LastIndex()
+	if err != nil {
+		return err
+	}
+	if last != 0 && len(entries) > 0 && entries[0].Index > last+1 {
+		first, err := l.store.FirstIndex()
+		if err != nil {
+			return err
+		}
+		if err := l.store.DeleteRange(first, last); err != nil {
+			return err
+		}
+	}
+	return l.store.StoreLogs(entries)
 }

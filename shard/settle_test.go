@@ -2,9 +2,19 @@ package shard
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/placement"
+	"github.com/ringraft/ringraft/shard/storage"
+	"github.com/ringraft/ringraft/transport/peer"
 )
 
 func TestSettleLogRepairsOnlyAConflict(t *testing.T) {
@@ -49,5 +59,141 @@ func TestSettleLogRepairsOnlyAConflict(t *testing.T) {
 func TestSettleLogOfAnEmptyLog(t *testing.T) {
 	if err := settleLog(raft.NewInmemStore(), 9, 1); err != nil {
 		t.Errorf("got %v, want nil", err)
+	}
+}
+
+func TestGapLogsDropWhatDoesNotConnect(t *testing.T) {
+	inner := raft.NewInmemStore()
+	logs := gapLogs{inner}
+	for _, i := range []uint64{1, 2, 3, 10, 11} {
+		if err := logs.StoreLog(&raft.Log{Index: i, Term: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _ := logs.FirstIndex()
+	last, _ := logs.LastIndex()
+	if first != 10 || last != 11 {
+		t.Errorf("the log is [%d, %d], want [10, 11]", first, last)
+	}
+	if err := logs.StoreLog(&raft.Log{Index: 11, Term: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if first, _ := logs.FirstIndex(); first != 10 {
+		t.Errorf("an overwritten entry made the log begin at %d", first)
+	}
+}
+
+// restoreCounter counts the snapshots that a state machine has restored.
+type restoreCounter struct {
+	*metaFSM
+	restored atomic.Int32
+}
+
+func (c *restoreCounter) Restore(snapshot io.ReadCloser) error {
+	c.restored.Add(1)
+	return c.metaFSM.Restore(snapshot)
+}
+
+// TestSnapshotOverAConflictingLogIsInstalledOnce stages what happens when a deposed
+// leader comes back with entries of its own at and behind the index at which the new
+// leader's snapshot ends.
+func TestSnapshotOverAConflictingLogIsInstalledOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const snapshotIndex, leaderLast, strayLast = 100, 105, 120
+		fabric := peer.NewFabric()
+		replicas := map[string]*replica{}
+		machines := map[string]*restoreCounter{}
+		for _, id := range []string{"n1", "n2", "n3"} {
+			store, err := storage.NewMemory(storage.Config{Node: id}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.MarkBorn(metaGroup, 1); err != nil {
+				t.Fatal(err)
+			}
+			st, err := store.OpenReplica(metaGroup, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id == "n3" {
+				stageLog(t, st, 1, strayLast, 2)
+			} else {
+				stageSnapshot(t, st, snapshotIndex, 3)
+				stageLog(t, st, snapshotIndex+1, leaderLast, 3)
+			}
+			if err := st.Close(); err != nil {
+				t.Fatal(err)
+			}
+			self := peer.Identity{Cluster: "c", Node: id, Incarnation: id}
+			net, err := fabric.Network(peer.Config{Self: self})
+			if err != nil {
+				t.Fatal(err)
+			}
+			machines[id] = &restoreCounter{metaFSM: newMetaFSM(func(placement.Map) {})}
+			replicas[id], err = openReplica(replicaConfig{
+				group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: store,
+				peers: fabricPeers{net}, machine: machines[id], takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
+				log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				net.Close()
+				replicas[id].close()
+			})
+		}
+		for stop := time.Now().Add(time.Minute); machines["n3"].Applied() <= leaderLast; time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(stop) {
+				t.Fatalf("the follower applied %d, want more than %d; it restored %d snapshots",
+					machines["n3"].Applied(), leaderLast, machines["n3"].restored.Load())
+			}
+		}
+		time.Sleep(10 * time.Second)
+		if n := machines["n3"].restored.Load(); n != 1 {
+			t.Errorf("the snapshot was installed %d times, want once", n)
+		}
+	})
+}
+
+type fabricPeers struct{ *peer.Network }
+
+func (fabricPeers) Join(string) {}
+
+func stagedConfiguration() raft.Configuration {
+	return raft.Configuration{Servers: metaServers(map[string]string{"n1": "", "n2": "", "n3": ""})}
+}
+
+// stageLog writes entries first to last of a term; index 1 is the configuration.
+func stageLog(t *testing.T, st *storage.Replica, first, last, term uint64) {
+	t.Helper()
+	for i := first; i <= last; i++ {
+		l := &raft.Log{Index: i, Term: term, Type: raft.LogCommand, Data: op.EncodeDetail(metaCommand{})}
+		if i == 1 {
+			l.Type, l.Term, l.Data = raft.LogConfiguration, 1, raft.EncodeConfiguration(stagedConfiguration())
+		}
+		if err := st.Logs.StoreLog(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Stable.SetUint64([]byte("CurrentTerm"), term); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stageSnapshot(t *testing.T, st *storage.Replica, index, term uint64) {
+	t.Helper()
+	sink, err := st.Snapshots.Create(1, index, term, stagedConfiguration(), 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMetaFSM(func(placement.Map) {})
+	m.set(placement.Map{}, index, false)
+	snapshot, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshot.Persist(sink); err != nil {
+		t.Fatal(err)
 	}
 }
