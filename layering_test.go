@@ -1,5 +1,5 @@
 // Package ringraft_test holds the checks of the whole tree: who may import whom,
-// and what the deterministic packages may not touch.
+// and what the packages that run inside Apply may not do.
 package ringraft_test
 
 import (
@@ -35,14 +35,6 @@ var layers = map[string][]string{
 
 // forTests are packages that only tests, and the integration folder, may import.
 var forTests = []string{"internal/fakenode"}
-
-// deterministic names the packages whose code runs inside Apply, and what they may
-// not import: clocks, chance, the environment, the network.
-var deterministic = map[string][]string{
-	"lru":     {"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
-	"op":      {"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
-	"raftfsm": {"math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime", "unsafe"},
-}
 
 type source struct {
 	name string // path from the module's root
@@ -117,26 +109,4 @@ func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
 // testMayImport lets a package be tested over the network it runs on.
 func testMayImport(folder, imported string) bool {
 	return folder == "shard" && imported == "transport/peer" || folder == "client" && imported == "raftfsm"
-}
-
-func TestApplyTouchesNothingButItsArguments(t *testing.T) {
-	for _, s := range sources(t) {
-		forbidden, ok := deterministic[s.folder()]
-		if !ok || s.isTest() {
-			continue
-		}
-		for _, p := range s.imports() {
-			if slices.Contains(forbidden, p) {
-				t.Errorf("%s imports %s: the state machine must not depend on it", s.name, p)
-			}
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := call.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "Tick"}, call.Sel.Name) {
-					t.Errorf("%s calls time.%s: the state machine knows no wall clock", s.name, call.Sel.Name)
-				}
-			}
-			return true
-		})
-	}
 }

@@ -78,6 +78,7 @@ func (c *Cache) Slot(slot uint16) iter.Seq[Ref] {
 func (c *Cache) Page(slot uint16, after, prefix []byte, limit int) (page []Ref, more bool) {
 	least := leastKeys{limit: max(limit, 1)}
 	start, stem := string(after), string(prefix)
+	// any order: the least keys are the same whatever the order of offers
 	for key, n := range c.table(slot) {
 		if key > start && strings.HasPrefix(key, stem) {
 			least.offer(n)
