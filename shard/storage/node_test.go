@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -48,8 +49,8 @@ func TestDamagedMapIsRefused(t *testing.T) {
 		if err := os.WriteFile(file, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := d.LoadMap(); !errors.Is(err, ErrDamaged) {
-			t.Errorf("byte %d flipped: %q, %v; want damage", i, m, err)
+		if m, err := d.LoadMap(); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
+			t.Errorf("byte %d flipped: %q, %v; want damage of %s", i, m, err, path)
 		}
 	}
 }
