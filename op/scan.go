@@ -85,8 +85,8 @@ func (r *reader) scan() Op {
 	return o
 }
 
-// pageBytes is the size of a page's keys and values past which no further key is
-// added to it.
+// pageBytes bounds a page's keys and values, unless its first key alone has more: so
+// a page fits into one answer, whatever the sizes of what it holds.
 const pageBytes = 1 << 20
 
 // Read collects the page.
@@ -103,15 +103,17 @@ func (o Scan) Read(v View) Result {
 			if !o.Values {
 				k.Value = nil
 			}
-			res.Items = append(res.Items, newItem(k, v.Now()))
-			if size += len(k.Key) + len(k.Value); size > pageBytes {
-				res.Next = ScanCursor(slot, []byte(k.Key))
+			size += len(k.Key) + len(k.Value)
+			if size > pageBytes && len(res.Items) > 0 {
+				res.Next = ScanCursor(slot, after)
 				return res
 			}
+			res.Items = append(res.Items, newItem(k, v.Now()))
+			after = []byte(k.Key)
 		}
 		switch {
 		case more:
-			res.Next = ScanCursor(slot, []byte(page[len(page)-1].Key))
+			res.Next = ScanCursor(slot, after)
 			return res
 		case len(res.Items) == o.Limit && slot < o.Last:
 			res.Next = ScanCursor(slot+1, nil)
