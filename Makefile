@@ -13,8 +13,9 @@ run: build
 build:
 	go build -trimpath -o bin/ringraft ./cmd/ringraft
 
+# test runs all tests; RACE=1 runs them under the race detector.
 test:
-	go test ./...
+	go test $(if $(RACE),-race) ./...
 
 # check is what every commit must pass: format, vet, staticcheck, the import diagram.
 check:
