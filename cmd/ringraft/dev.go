@@ -35,6 +35,7 @@ func (con *console) devCommand() *cli.Command {
 
 // devCluster is a cluster of child processes.
 type devCluster struct {
+	typed string // how the program was called
 	data  string // directory
 	nodes []*devNode
 	mu    sync.Mutex
@@ -67,7 +68,7 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the program to start nodes with: %w", err)
 	}
-	cluster := &devCluster{out: con.out, data: c.String("data")}
+	cluster := &devCluster{typed: os.Args[0], data: c.String("data"), out: con.out}
 	if err := checkDevData(cluster.data, c.Int("nodes")); err != nil {
 		return nil, err
 	}
@@ -183,11 +184,11 @@ func (d *devCluster) endpoints() []string {
 	return list
 }
 
-// tour says what to type next.
+// tour says what to type next, in the same folder.
 func (d *devCluster) tour() string {
-	verb := "ringraft"
+	verb := d.typed
 	if list := strings.Join(d.endpoints(), ","); list != defaultEndpoints {
-		verb = "ringraft --endpoints " + list
+		verb += " --endpoints " + list
 	}
 	return fmt.Sprintf(`ready. In another terminal:
 

@@ -89,6 +89,19 @@ func TestDevNodeThatFailsTellsWhy(t *testing.T) {
 	}
 }
 
+func TestTourCanBeTypedAsItStands(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ native, want string }{
+		{"127.0.0.1:9001", "bin/ringraft --endpoints 127.0.0.1:9001 set greeting hello"},
+		{defaultEndpoints, "bin/ringraft set greeting hello"},
+	} {
+		d := &devCluster{typed: "bin/ringraft", nodes: []*devNode{{id: "n1", native: test.native}}}
+		if got := d.tour(); !strings.Contains(got, "\n  "+test.want+"\n") {
+			t.Errorf("nodes at %s: the tour lacks %q:\n%s", test.native, test.want, got)
+		}
+	}
+}
+
 func TestDevNamesTheFlagForATakenPort(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
