@@ -51,6 +51,7 @@ peer: 127.0.0.1:2
 groups: 7
 stop-timeout: 3s
 insecure: true
+min-free: 1GiB
 init:
   - from-flag=127.0.0.1:2
   - n2=127.0.0.1:3
@@ -61,7 +62,7 @@ init:
 		id: "from-flag", data: "/env", native: "127.0.0.1:1", peer: "127.0.0.1:2",
 		advertiseNative: "127.0.0.1:1", advertisePeer: "host:9",
 		init:   []shard.Member{{ID: "from-flag", Peer: "127.0.0.1:2"}, {ID: "n2", Peer: "127.0.0.1:3"}},
-		groups: 7, replicas: 3, insecure: true, stopTimeout: 3 * time.Second,
+		groups: 7, replicas: 3, insecure: true, minFree: 1 << 30, stopTimeout: 3 * time.Second,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -119,6 +120,8 @@ func TestServerFlagsHaveBounds(t *testing.T) {
 		{good + " --init a/b=127.0.0.1:1", "--init"},
 		{good + " --groups 0", "--groups"},
 		{good + " --replicas 8", "--replicas"},
+		{good + " --min-free 0", "--min-free"},
+		{good + " --min-free 64XB", "--min-free"},
 		{good + " --stop-timeout 0s", "--stop-timeout"},
 		{good + " --log-level loud", "--log-level"},
 		{good + " --log-format xml", "--log-format"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"net"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type serverConfig struct {
 	groups          int
 	replicas        int
 	insecure        bool
+	minFree         int64 // bytes
 	stopTimeout     time.Duration
 }
 
@@ -48,6 +50,9 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 	var err error
 	if cfg.init, err = parseInit(c.String("init")); err != nil {
 		return cfg, err
+	}
+	if cfg.minFree, err = placement.ParseSize(c.String("min-free")); err != nil {
+		return cfg, usagef("--min-free: %w", err)
 	}
 	if err := oneOf("log-level", c.String("log-level"), "debug", "info", "warn", "error"); err != nil {
 		return cfg, err
@@ -83,6 +88,9 @@ func (cfg *serverConfig) check() error {
 		return err
 	}
 	if err := within("replicas", cfg.replicas, 1, 7); err != nil {
+		return err
+	}
+	if err := within("min-free", cfg.minFree, 1, math.MaxInt64); err != nil {
 		return err
 	}
 	return within("stop-timeout", cfg.stopTimeout, 100*time.Millisecond, time.Hour)
