@@ -437,7 +437,7 @@ func TestWriteOptionsReachTheCluster(t *testing.T) {
 			want op.Set
 		}{
 			{nil, op.Set{}},
-			{[]WriteOption{Protected(), WithTTL(1500 * time.Microsecond)}, op.Set{Protect: true, TTL: 1}},
+			{[]WriteOption{Protected(), WithTTL(1500 * time.Millisecond)}, op.Set{Protect: true, TTL: 1500}},
 			{[]WriteOption{KeepTTL()}, op.Set{KeepTTL: true}},
 		} {
 			if _, err := c.Set(t.Context(), "k", nil, tc.opts...); err != nil {

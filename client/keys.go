@@ -76,8 +76,8 @@ func (c *Client) Delete(ctx context.Context, key string) (existed bool, err erro
 	return res.Found, err
 }
 
-// Expire makes key end after ttl, at least 1 ms, counted in whole milliseconds from
-// the moment the cluster takes the write. An absent key is ErrNotFound.
+// Expire makes key end after ttl, which is counted as WithTTL does. An absent key is
+// ErrNotFound.
 func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration) error {
 	ms, invalid := milliseconds(ttl)
 	if invalid != nil {

@@ -54,8 +54,8 @@ type writeOptions struct {
 	err       *op.Error // the first option that is out of bounds
 }
 
-// WithTTL makes the record end after d, counted in whole milliseconds from the
-// moment the cluster takes the write. d must be at least 1 ms.
+// WithTTL makes the record end after d, counted from the moment the cluster takes the
+// write. d must be at least 1 ms; a part of a millisecond counts as a whole one.
 func WithTTL(d time.Duration) WriteOption {
 	return func(o *writeOptions) { o.ttl, o.err = milliseconds(d) }
 }
@@ -86,11 +86,16 @@ func newWriteOptions(opts []WriteOption) (writeOptions, error) {
 	return o, nil
 }
 
-// milliseconds returns a time to live as the cluster counts it. A duration's
-// largest value is op.MaxTTL, so only the lower bound can be missed.
+// milliseconds returns a time to live as the cluster counts it, rounded up: a record
+// never ends before its caller thinks it does. The largest duration is op.MaxTTL and a
+// part of a millisecond, so only the lower bound can be missed.
 func milliseconds(d time.Duration) (int64, *op.Error) {
 	if d < time.Millisecond {
 		return 0, op.Invalid("ttl", "is %v; it must be at least 1 ms", d)
 	}
-	return d.Milliseconds(), nil
+	ms := d.Milliseconds()
+	if d%time.Millisecond != 0 {
+		ms++
+	}
+	return min(ms, op.MaxTTL), nil
 }
