@@ -86,7 +86,7 @@ func (m *meta) upkeep() {
 }
 
 func (m *meta) tend() error {
-	current := m.fsm.Map()
+	current := m.node.Map() // maybe from the data directory: the log says nothing before a leader has reached us
 	if current.Epoch == 0 {
 		if m.replica.readyTerm() == 0 {
 			return nil
@@ -102,9 +102,23 @@ func (m *meta) tend() error {
 		Native: m.node.cfg.Native, Peer: m.node.cfg.Peer,
 	}
 	if known, ok := current.Node(self.ID); ok && known != self {
-		return asError(m.change(m.ctx, metaCommand{Node: &self}).err())
+		return asError(m.introduce(self).err())
 	}
 	return nil
+}
+
+// introduce makes this node's new addresses known. The leader may know only the old
+// ones and so never reach this node, which then cannot know who leads: it asks all
+// nodes that it reaches. To be carried out twice does no harm.
+func (m *meta) introduce(self placement.Node) proposal {
+	c := metaCommand{Node: &self}
+	p := m.change(m.ctx, c)
+	for _, n := range m.node.Map().Nodes {
+		if p.Kind == op.KindUnavailable && n.ID != self.ID && m.node.peers.Reachable(n.ID) {
+			p = m.changeAt(m.ctx, n.ID, c)
+		}
+	}
+	return p
 }
 
 func asError(err *op.Error) error {
@@ -135,9 +149,14 @@ func (m *meta) change(ctx context.Context, c metaCommand) proposal {
 	if leader == "" || leader == m.node.cfg.ID {
 		return failedProposal(op.Unavailable("the meta group has no leader now"))
 	}
+	return m.changeAt(ctx, leader, c)
+}
+
+// changeAt carries out c through node, which refuses if it does not lead.
+func (m *meta) changeAt(ctx context.Context, node string, c metaCommand) proposal {
 	var p proposal
-	if err := m.node.ask(ctx, leader, callPropose, c, &p); err != nil {
-		return failedProposal(op.UnknownOutcome("the meta group's leader, %s, did not answer: %v", leader, err))
+	if err := m.node.ask(ctx, node, callPropose, c, &p); err != nil {
+		return failedProposal(op.UnknownOutcome("node %s did not answer: %v", node, err))
 	}
 	return p
 }
