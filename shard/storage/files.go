@@ -83,7 +83,7 @@ func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog) (r *Re
 		return nil, err
 	}
 	cached := newCachedLogs(checkedLogs{logs}, cfg.CacheBytes)
-	return newReplica(id, w, cached, stable, snapshots, open.Close), nil
+	return newReplica(id, cfg, w, cached, stable, snapshots, open.Close), nil
 }
 
 // checkCovered refuses a log whose beginning is gone while no snapshot holds it.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"log/slog"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -10,6 +11,7 @@ import (
 // none passes after shut.
 type gate struct {
 	name     string
+	log      *slog.Logger
 	watchdog *watchdog
 	fault    func(what string) error // of a simulated disk, or nil
 
@@ -33,9 +35,22 @@ func (g *gate) write(f func() error) error {
 	}
 	err := g.watchdog.time(g.name, f)
 	g.mu.Lock()
+	was := g.err
 	g.err = err
 	g.mu.Unlock()
+	g.report(was, err)
 	return err
+}
+
+// report logs where writes begin to fail, and where they succeed again. The error
+// that a follower's write returns is seen by nobody else: Raft tries again.
+func (g *gate) report(was, now error) {
+	switch {
+	case was == nil && now != nil:
+		g.log.Error("writes fail", "to", g.name, "err", now)
+	case was != nil && now == nil:
+		g.log.Info("writes succeed again", "to", g.name)
+	}
 }
 
 func (g *gate) faulty(f func() error) func() error {

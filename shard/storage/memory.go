@@ -10,6 +10,7 @@ import (
 // Memory has the methods of [Dir] and keeps everything in memory. Its content
 // outlives Close, as a directory does: open the replicas again to restart the node.
 type Memory struct {
+	cfg      Config
 	watchdog *watchdog
 	fault    func(what string) error
 
@@ -38,6 +39,7 @@ func NewMemory(cfg Config, fault func(what string) error) (*Memory, error) {
 		return nil, err
 	}
 	return &Memory{
+		cfg:        cfg,
 		watchdog:   newWatchdog(cfg),
 		fault:      fault,
 		identity:   newIdentity(cfg.Node),
@@ -79,7 +81,7 @@ func (m *Memory) openContent(id ReplicaID) (*Replica, error) {
 		c = &memoryContent{raft.NewInmemStore(), &memorySnapshots{}}
 		m.content[id] = c
 	}
-	r := newReplica(id, m.watchdog, memoryLogs{c.store}, c.store, c.snapshots, func() error { return nil })
+	r := newReplica(id, m.cfg, m.watchdog, memoryLogs{c.store}, c.store, c.snapshots, func() error { return nil })
 	for _, g := range r.gates {
 		g.fault = m.fault
 	}

@@ -28,9 +28,9 @@ type Replica struct {
 
 // newReplica puts the stores behind their gates. The function close frees what the
 // stores hold.
-func newReplica(id ReplicaID, w *watchdog, logs logStore, stable raft.StableStore, snapshots raft.SnapshotStore, close func() error) *Replica {
-	logGate := &gate{name: "log of replica " + id.String(), watchdog: w}
-	stableGate := &gate{name: "stable store of replica " + id.String(), watchdog: w}
+func newReplica(id ReplicaID, cfg Config, w *watchdog, logs logStore, stable raft.StableStore, snapshots raft.SnapshotStore, close func() error) *Replica {
+	logGate := &gate{name: "log of replica " + id.String(), log: cfg.Logger, watchdog: w}
+	stableGate := &gate{name: "stable store of replica " + id.String(), log: cfg.Logger, watchdog: w}
 	return &Replica{
 		Logs:      gatedLogs{logs, logGate},
 		Stable:    gatedStable{stable, stableGate},

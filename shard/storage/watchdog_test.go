@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,6 +103,38 @@ func TestEveryKindOfWriteIsTimed(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestFailingWritesAreLoggedAtTheirBeginningAndEnd(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var fault error
+	m, err := NewMemory(Config{Node: "n1", Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(string) error { return fault })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	r, err := m.OpenReplica(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		fault  error
+		logged string // "" is nothing
+	}{
+		{nil, ""},
+		{errors.New("disk full"), `level=ERROR msg="writes fail" to="log of replica 1.1" err="disk full"`},
+		{errors.New("disk full"), ""},
+		{nil, `level=INFO msg="writes succeed again" to="log of replica 1.1"`},
+		{nil, ""},
+	} {
+		log.Reset()
+		fault = step.fault
+		_ = r.Logs.DeleteRange(1, 1) // of nothing: a write all the same
+		if said := log.String(); !strings.Contains(said, step.logged) || step.logged == "" && said != "" {
+			t.Errorf("fault %v: logged %q, want %q", step.fault, said, step.logged)
+		}
 	}
 }
 
