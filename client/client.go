@@ -17,7 +17,8 @@ type Client struct {
 	ctx       context.Context
 	stop      context.CancelFunc
 	wg        sync.WaitGroup
-	refreshes chan struct{} // holds one request for a newer map
+	refreshes chan struct{}     // holds one request for a newer map
+	metAt     map[string]string // by endpoint: the id of the node met there last; of New, then of refresh
 	table     atomic.Pointer[table]
 
 	mu     sync.Mutex
@@ -43,6 +44,7 @@ func open(ctx context.Context, cfg Config, dial dialer) (*Client, error) {
 		dial:      dial,
 		backoff:   backoff{cfg.BackoffMin, cfg.BackoffMax},
 		refreshes: make(chan struct{}, 1),
+		metAt:     map[string]string{},
 		pools:     map[string]*pool{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())

@@ -13,7 +13,9 @@ import (
 type Config struct {
 	// Endpoints are addresses, host:port, of any nodes of the cluster. They are
 	// asked for the cluster map in this order: by New, and when no node that the
-	// map names answers any more.
+	// map names answers any more. A node that cannot be reached at the address that
+	// the map tells is looked for at the endpoints: where the map's addresses are of
+	// no use from here, name every node. Names are resolved at every attempt.
 	Endpoints []string
 	// DialTimeout bounds one attempt to reach a node, its greeting included, and
 	// how long a node may owe any sign of life. 0 is 2 s.

@@ -57,6 +57,7 @@ func (c *Client) meet(ctx context.Context, address string) (encounter, error) {
 		conn.Close()
 		return encounter{}, fmt.Errorf("%s: %w", address, err)
 	}
+	c.metAt[address] = greeting.Node
 	return encounter{conn, greeting.Node, m}, nil
 }
 

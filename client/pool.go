@@ -116,6 +116,15 @@ func (p *pool) load() (waiting int, ready bool) {
 	return waiting, len(links) > 0
 }
 
+func (p *pool) connected() bool { return len(*p.live.Load()) > 0 }
+
+// lost reports whether there is no connection and the last attempt to get one failed.
+func (p *pool) lost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.connected() && p.lastErr != nil
+}
+
 // leastPending returns the connection with the fewest calls waiting, nil without
 // any. It is enough if nothing waits for it, or there may not be more.
 func (p *pool) leastPending() (best *link, enough bool) {

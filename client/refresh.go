@@ -32,8 +32,8 @@ func (c *Client) refresh() {
 	}
 }
 
-// refreshOnce asks all nodes that the map names for a newer one, until one has it,
-// and the endpoints if no node answers.
+// refreshOnce asks all nodes that the map names for a newer one, until one has it. The
+// endpoints are asked for the nodes that do not answer.
 func (c *Client) refreshOnce() error {
 	t := c.table.Load()
 	answered := false
@@ -49,6 +49,7 @@ func (c *Client) refreshOnce() error {
 		}
 	}
 	if answered {
+		c.seekAtEndpoints(t)
 		return nil
 	}
 	return c.returnToEndpoints()
@@ -66,13 +67,35 @@ func (c *Client) askForMap(p *pool, epoch uint64) (placement.Map, error) {
 
 func (c *Client) returnToEndpoints() error {
 	met, err := c.meetEndpoints(c.ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		c.welcome(met)
 	}
+	return err
+}
+
+// seekAtEndpoints looks for nodes that are not reached at the addresses that the map
+// tells: those may be of no use from here. It passes over endpoints that the map tells
+// too, and those that lead to a node that is connected.
+func (c *Client) seekAtEndpoints(t *table) {
+	if !t.lacksNode() {
+		return
+	}
+	for _, address := range c.cfg.Endpoints {
+		if p := t.nodes[c.metAt[address]]; t.tells(address) || p != nil && p.connected() {
+			continue
+		}
+		if met, err := c.meet(c.ctx, address); err == nil { // if not, the pool's error stands
+			c.welcome(met)
+		}
+	}
+}
+
+// welcome takes over the map of a node that was met, and the connection to it.
+func (c *Client) welcome(met encounter) {
 	c.install(met.cluster)
 	if p := c.table.Load().nodes[met.node]; p != nil {
 		p.adopt(met.conn)
-		return nil
+		return
 	}
-	return met.conn.Close()
+	met.conn.Close()
 }

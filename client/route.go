@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/ringraft/ringraft/op"
@@ -77,6 +78,21 @@ func (t *table) keepLeaders(old *table, byID map[uint64]*group) {
 			}
 		}
 	}
+}
+
+// tells reports whether the map tells address to be a node's.
+func (t *table) tells(address string) bool {
+	return slices.ContainsFunc(t.cluster.Nodes, func(n placement.Node) bool { return n.Native == address })
+}
+
+// lacksNode reports whether attempts to reach one of the nodes fail.
+func (t *table) lacksNode() bool {
+	for _, p := range t.nodes {
+		if p.lost() {
+			return true
+		}
+	}
+	return false
 }
 
 // groupOf returns the group that serves o; false if its slots are no longer all
