@@ -7,26 +7,81 @@ import (
 
 // Add adds Delta to the integer at Key, which counts as 0 if absent, and keeps its
 // time to live and protection. Result: Number is the sum; Version; Found reports
-// whether the key was there. It is refused, and nothing changes, if the value is
-// no canonical decimal integer or the sum leaves 64 bits.
+// whether the key was there.
+//
+// A sum outside Min and Max is an unmet condition, with the number that stands there
+// in Number or, with Clamp, is replaced by the nearer bound. It is refused, and
+// nothing changes, if the value is no canonical decimal integer or the sum leaves
+// 64 bits.
 type Add struct {
 	Key   []byte
 	Delta int64
+	Min   *int64 // nil is none
+	Max   *int64
+	Clamp bool
+	TTL   int64 // ms to live from the entry's time on; 0 keeps what there is
+	Cond  Cond
 }
 
-func (Add) Code() Code                 { return CodeAdd }
-func (Add) NumSlots() int              { return 1 }
-func (o Add) Slot(int) uint16          { return SlotOf(o.Key) }
-func (o Add) Check(Limits) *Error      { return checkKey(o.Key) }
-func (o Add) AppendTo(b []byte) []byte { return appendInt(appendBytes(b, o.Key), o.Delta) }
-func (r *reader) add() Op              { return Add{Key: r.bytes("key"), Delta: r.int("delta")} }
+func (Add) Code() Code        { return CodeAdd }
+func (Add) NumSlots() int     { return 1 }
+func (o Add) Slot(int) uint16 { return SlotOf(o.Key) }
+
+// Check refuses keys out of bounds, bounds that exclude every number, and clamping
+// without bounds.
+func (o Add) Check(l Limits) *Error {
+	if err := checkKey(o.Key); err != nil {
+		return err
+	}
+	switch {
+	case o.Min != nil && o.Max != nil && *o.Min > *o.Max:
+		return Invalid("min", "is %d, over max, %d", *o.Min, *o.Max)
+	case o.Clamp && o.Min == nil && o.Max == nil:
+		return Invalid("clamp", "needs a min or a max")
+	}
+	if err := checkTTL(o.TTL); err != nil {
+		return err
+	}
+	return o.Cond.check(l)
+}
+
+// AppendTo appends [key, delta, min, max, clamp, ttl, cond].
+func (o Add) AppendTo(b []byte) []byte {
+	b = appendInt(appendBytes(b, o.Key), o.Delta)
+	b = appendBound(appendBound(b, o.Min), o.Max)
+	return o.Cond.appendTo(appendInt(appendBool(b, o.Clamp), o.TTL))
+}
+
+func (r *reader) add() Op {
+	return Add{
+		Key: r.bytes("key"), Delta: r.int("delta"), Min: r.bound("min"), Max: r.bound("max"),
+		Clamp: r.bool("clamp"), TTL: r.int("ttl"), Cond: r.cond(),
+	}
+}
+
+func appendBound(b []byte, bound *int64) []byte {
+	if bound == nil {
+		return append(b, mpNil)
+	}
+	return appendInt(b, *bound)
+}
+
+func (r *reader) bound(field string) *int64 {
+	if r.null() {
+		return nil
+	}
+	n := r.int(field)
+	return &n
+}
 
 // Apply stores the sum.
 func (o Add) Apply(s State) Result {
-	rec, found := s.Lookup(o.Key)
+	rec, found, res, ok := o.Cond.judge(s, o.Key)
+	if !ok {
+		return res
+	}
 	var n int64
 	if found {
-		var ok bool
 		if n, ok = parseInteger(rec.Value); !ok {
 			return Fail(&Error{Kind: KindConflict, Field: "value", Message: "is not an integer between -2^63 and 2^63-1 in canonical decimal form"})
 		}
@@ -34,13 +89,32 @@ func (o Add) Apply(s State) Result {
 	if (o.Delta > 0 && n > math.MaxInt64-o.Delta) || (o.Delta < 0 && n < math.MinInt64-o.Delta) {
 		return Fail(&Error{Kind: KindConflict, Field: "delta", Message: "the sum would leave the range of a signed 64-bit integer"})
 	}
-	n += o.Delta
-	rec.Value = strconv.AppendInt(nil, n, 10)
+	sum := o.clamped(n + o.Delta)
+	if !o.Clamp && sum != n+o.Delta {
+		res = unmet(rec, found, s.Now(), o.Cond.Show)
+		res.Number = n
+		return res
+	}
+	rec.Value = strconv.AppendInt(nil, sum, 10)
+	if o.TTL != 0 {
+		rec.Deadline = afterTTL(o.TTL, s.Now())
+	}
 	version, err := s.Store(o.Key, rec)
 	if err != nil {
 		return Fail(err)
 	}
-	return Result{Number: n, Version: version, Found: found}
+	return Result{Number: sum, Version: version, Found: found}
+}
+
+// clamped returns the number nearest to n that Min and Max allow.
+func (o Add) clamped(n int64) int64 {
+	if o.Min != nil {
+		n = max(n, *o.Min)
+	}
+	if o.Max != nil {
+		n = min(n, *o.Max)
+	}
+	return n
 }
 
 // parseInteger accepts only what strconv prints: no plus sign, space, or leading zero.

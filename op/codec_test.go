@@ -19,9 +19,18 @@ func samples() []op.Op {
 		op.Get{Key: key}, op.Stat{Key: key}, op.MGet{Keys: [][]byte{key, []byte("b")}},
 		op.Scan{Prefix: []byte("p"), Cursor: op.ScanCursor(7, []byte("pa")), Last: 9, Limit: 10, Values: true},
 		op.Set{Key: key, Value: value, TTL: 1 << 40, Protect: true}, op.Set{Key: key, Value: []byte{}, KeepTTL: true},
-		op.Delete{Key: key}, op.Expire{Key: key, TTL: 70000}, op.Add{Key: key, Delta: math.MinInt64},
+		op.Set{Key: key, Value: value, Cond: op.Cond{Kind: op.CondValue, Value: []byte("old"), Show: true}},
+		op.Delete{Key: key}, op.Delete{Key: key, Cond: op.Cond{Kind: op.CondVersion, Version: math.MaxUint64}},
+		op.Expire{Key: key, TTL: 70000, Cond: op.Cond{Kind: op.CondPresent}},
+		op.Add{Key: key, Delta: math.MinInt64}, op.Add{Key: key, Delta: -1, Min: new(int64), Max: new(int64), Clamp: true, TTL: 9},
 		op.MSet{Pairs: []op.Pair{{Key: key, Value: value}, {Key: []byte("b"), Value: []byte{}}}, TTL: 5},
-		op.MDelete{Keys: [][]byte{key}},
+		op.MDelete{Keys: [][]byte{key}, Cond: op.Cond{Kind: op.CondAbsent}},
+		op.Txn{
+			Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondAbsent}}},
+			Then:     []op.Op{op.Set{Key: key, Value: value}, op.Get{Key: []byte("b")}},
+			Else:     []op.Op{op.Delete{Key: key}},
+		},
+		op.OpenSession{OnSlot: 4095, TTL: 60_000},
 		op.Hello{Cluster: "c1"}, op.ClusterMap{Epoch: math.MaxUint64}, op.Status{All: true},
 		op.Transfer{Group: 3, To: "n2"}, op.SetConfig{Name: "max-bytes", Value: "1GiB"},
 		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}},
@@ -76,7 +85,7 @@ func TestIntegersOfEverySize(t *testing.T) {
 			t.Fatalf("decoded %#v, %v; want %#v", got, err, want)
 		}
 		var library []byte
-		if err := codec.NewEncoderBytes(&library, new(codec.MsgpackHandle)).Encode([]any{op.CodeAdd, "k", want.Delta}); err != nil {
+		if err := codec.NewEncoderBytes(&library, new(codec.MsgpackHandle)).Encode([]any{op.CodeAdd, "k", want.Delta, nil, nil, false, 0, nil}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := op.Decode(library); err != nil || !reflect.DeepEqual(got, want) {
@@ -130,25 +139,27 @@ func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", o.Code(), err)
 		}
-		if got.Epoch != 300 || got.Level != op.Linearizable || !reflect.DeepEqual(got.Op, o) || !bytes.Equal(got.Raw, op.Append(nil, o)) {
+		if got.Epoch != 300 || got.Level != op.Linearizable || !reflect.DeepEqual(got.Op, o) || !bytes.Equal(got.Raw, command(o)) {
 			t.Errorf("%s: got %+v", o.Code(), got)
 		}
 	}
 }
+
+func command(o op.Op) []byte { return op.AppendCommand(nil, op.Command{Op: o}) }
 
 func TestEntryCarriesOperationsInOrder(t *testing.T) {
 	var b op.EntryBuilder
 	want := []op.Write{op.Set{Key: []byte("a"), Value: []byte("1")}, op.Delete{Key: []byte("b")}, op.Add{Key: []byte("c"), Delta: -5}}
 	for range 2 { // the builder can be used again
 		for _, o := range want {
-			b.Add(op.Append(nil, o))
+			b.Add(command(o))
 		}
 		e, err := op.DecodeEntry(b.Build(1234, [][]byte{[]byte("t")}))
 		if err != nil || e.Time != 1234 || len(e.Touches) != 1 || string(e.Touches[0]) != "t" || e.Len() != len(want) {
 			t.Fatalf("entry %+v, %v", e, err)
 		}
 		for i := range want {
-			if got, err := e.Next(); err != nil || !reflect.DeepEqual(got, want[i]) {
+			if got, err := e.Next(); err != nil || !reflect.DeepEqual(got.Op, want[i]) {
 				t.Errorf("operation %d: %#v, %v; want %#v", i, got, err, want[i])
 			}
 		}
@@ -157,14 +168,14 @@ func TestEntryCarriesOperationsInOrder(t *testing.T) {
 
 func TestEntryRefusesWhatItCannotApply(t *testing.T) {
 	good := new(op.EntryBuilder)
-	good.Add(op.Append(nil, op.Delete{Key: []byte("b")}))
+	good.Add(command(op.Delete{Key: []byte("b")}))
 	valid := good.Build(1, nil)
 	newer := bytes.Clone(valid)
-	newer[1] = 2
+	newer[1] = 99
 	read := new(op.EntryBuilder)
-	read.Add(op.Append(nil, op.Get{Key: []byte("b")}))
+	read.Add(command(op.Get{Key: []byte("b")}))
 	unknown := new(op.EntryBuilder)
-	unknown.Add([]byte{0x91, 0x7f})
+	unknown.Add([]byte{0x94, 0, 0, 0, 0x91, 0x7f})
 	for name, b := range map[string][]byte{
 		"newer format": newer, "a read": read.Build(1, nil), "unknown code": unknown.Build(1, nil),
 		"nothing": {}, "cut": valid[:len(valid)-1], "trailing byte": append(bytes.Clone(valid), 0),
@@ -244,7 +255,7 @@ func FuzzDecodeResult(f *testing.F) {
 
 func FuzzDecodeEntry(f *testing.F) {
 	var b op.EntryBuilder
-	b.Add(op.Append(nil, op.Set{Key: []byte("k"), Value: []byte("v")}))
+	b.Add(command(op.Set{Key: []byte("k"), Value: []byte("v")}))
 	f.Add(b.Build(77, [][]byte{[]byte("t")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := op.DecodeEntry(b)

@@ -7,11 +7,11 @@ import (
 
 // entryFormat is the first field of every entry. A replica that reads another
 // number halts: it must not guess what its peers did.
-const entryFormat = 1
+const entryFormat = 2
 
-// Entry is what one log index carries: [format, time, touches, operations].
+// Entry is what one log index carries: [format, time, touches, commands].
 // Touches stand in front: they name the keys that reads have used since, and move
-// them to the young end of the list before the operations run.
+// them to the young end of the list before the commands run.
 type Entry struct {
 	Time    int64 // the leader's clock, ms since the Unix epoch
 	Touches [][]byte
@@ -19,10 +19,10 @@ type Entry struct {
 	count   int
 }
 
-// DecodeEntry returns the entry in b, which it aliases. The operations are decoded
-// one by one by Next.
+// DecodeEntry returns the entry in b, which it aliases. The commands are decoded one
+// by one by Next.
 func DecodeEntry(b []byte) (Entry, error) {
-	r := reader{b: b}
+	r := newReader(b)
 	if n := r.array("entry"); n != 4 {
 		r.fail("entry: %d fields, want 4", n)
 	}
@@ -30,7 +30,7 @@ func DecodeEntry(b []byte) (Entry, error) {
 		r.fail("entry: format %d, this program knows %d", format, entryFormat)
 	}
 	e := Entry{Time: r.int("time"), Touches: r.keys()}
-	e.count = r.array("operations")
+	e.count = r.array("commands")
 	e.ops = r
 	if e.count == 0 {
 		return e, r.done()
@@ -38,42 +38,41 @@ func DecodeEntry(b []byte) (Entry, error) {
 	return e, r.err
 }
 
-// Len returns how many operations Next has not returned yet.
+// Len returns how many commands Next has not returned yet.
 func (e *Entry) Len() int { return e.count }
 
-// Next returns the next operation. Call it Len times.
-func (e *Entry) Next() (Write, error) {
+// Next returns the next command, whose Op is a Write. Call it Len times.
+func (e *Entry) Next() (Command, error) {
 	e.count--
-	o := e.ops.op()
+	c := e.ops.command()
 	if e.count == 0 {
 		if err := e.ops.done(); err != nil {
-			return nil, err
+			return Command{}, err
 		}
 	}
 	if e.ops.err != nil {
-		return nil, e.ops.err
+		return Command{}, e.ops.err
 	}
-	w, ok := o.(Write)
-	if !ok {
-		return nil, fmt.Errorf("entry holds the operation %s, which does not write", o.Code())
+	if _, ok := c.Op.(Write); !ok {
+		return Command{}, fmt.Errorf("entry holds the operation %s, which does not write", c.Op.Code())
 	}
-	return w, nil
+	return c, nil
 }
 
-// EntryBuilder collects operations, in the bytes clients sent, into an entry. The
+// EntryBuilder collects commands, in the bytes clients sent, into an entry. The
 // zero value is empty and ready.
 type EntryBuilder struct {
 	ops   []byte
 	count int
 }
 
-// Add appends an encoded operation.
+// Add appends an encoded command.
 func (eb *EntryBuilder) Add(raw []byte) {
 	eb.ops = append(eb.ops, raw...)
 	eb.count++
 }
 
-// Len returns the number of operations, Size their bytes.
+// Len returns the number of commands, Size their bytes.
 func (eb *EntryBuilder) Len() int  { return eb.count }
 func (eb *EntryBuilder) Size() int { return len(eb.ops) }
 

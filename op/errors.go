@@ -13,6 +13,7 @@ var (
 	ErrOutOfMemory    = errors.New("out of memory")
 	ErrUnavailable    = errors.New("unavailable")
 	ErrUnknownOutcome = errors.New("outcome unknown")
+	ErrSessionEnded   = errors.New("session ended")
 )
 
 // Kind says what an [Error] means to a caller. Kinds cross the wire: their numbers
@@ -32,10 +33,13 @@ const (
 	KindUnknown Kind = 5
 	// KindConflict: the state does not allow it, as adding to a value that is no number.
 	KindConflict Kind = 6
+	// KindSessionEnded: the session is unknown, or has ended. This try did nothing; an
+	// earlier one of the same write may have.
+	KindSessionEnded Kind = 7
 )
 
 // Error is how a request fails. It matches ErrRefused, ErrOutOfMemory,
-// ErrUnavailable or ErrUnknownOutcome by its kind.
+// ErrSessionEnded, ErrUnavailable or ErrUnknownOutcome by its kind.
 type Error struct {
 	Kind    Kind
 	Field   string // the field or flag at fault, if one is
@@ -62,6 +66,8 @@ func (e *Error) Is(target error) bool {
 		return target == ErrUnavailable
 	case KindUnknown:
 		return target == ErrUnknownOutcome
+	case KindSessionEnded:
+		return target == ErrSessionEnded || target == ErrRefused
 	}
 	return false
 }

@@ -113,9 +113,12 @@ func appendString(b []byte, s string) []byte {
 // zero, so a decoder reads all its fields and looks at err once. Slices it returns
 // alias b.
 type reader struct {
-	b   []byte
-	err error
+	b     []byte
+	err   error
+	specs *[256]Spec // the table, for operations
 }
+
+func newReader(b []byte) reader { return reader{b: b, specs: &specs} }
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -202,6 +205,15 @@ func (r *reader) bool(field string) bool {
 		r.fail("%s: type byte 0x%02x is no boolean", field, t)
 		return false
 	}
+}
+
+// null reports whether nil comes next, and takes it.
+func (r *reader) null() bool {
+	if r.err != nil || len(r.b) == 0 || r.b[0] != mpNil {
+		return false
+	}
+	r.b = r.b[1:]
+	return true
 }
 
 // bytes returns the next byte or text string, aliasing the input; never nil

@@ -38,13 +38,14 @@ func newItem(k Keyed, now int64) Item {
 	}
 }
 
-// MSet puts values at several keys of one group, all in one entry: all are stored
-// or, if protected records leave no room for one, those before it. Result: Items
-// with Key, Version and Found (a value was replaced), in the order given.
+// MSet puts values at several keys of one group, all or none of them. Result: Items
+// with Key, Version and Found (a value was replaced), in the order given. A key
+// given twice ends with its last value.
 type MSet struct {
 	Pairs   []Pair
 	TTL     int64 // ms to live from the entry's time on; 0 is for ever
 	Protect bool  // never evict these values
+	Cond    Cond  // absent or present, of every key
 }
 
 // Pair is a key and the value to put there.
@@ -72,16 +73,19 @@ func (o MSet) Check(l Limits) *Error {
 	if size > MaxPayload {
 		return Invalid("pairs", "have %d bytes; the limit of one operation is %d", size, MaxPayload)
 	}
+	if err := o.Cond.checkForMany(); err != nil {
+		return err
+	}
 	return checkTTL(o.TTL)
 }
 
-// AppendTo appends [[key, value, key, value…], ttl, protect].
+// AppendTo appends [[key, value, key, value…], ttl, protect, cond].
 func (o MSet) AppendTo(b []byte) []byte {
 	b = appendArray(b, 2*len(o.Pairs))
 	for _, p := range o.Pairs {
 		b = appendBytes(appendBytes(b, p.Key), p.Value)
 	}
-	return appendBool(appendInt(b, o.TTL), o.Protect)
+	return o.Cond.appendTo(appendBool(appendInt(b, o.TTL), o.Protect))
 }
 
 func (r *reader) mset() Op {
@@ -94,36 +98,62 @@ func (r *reader) mset() Op {
 	for i := range o.Pairs {
 		o.Pairs[i] = Pair{Key: r.bytes("key"), Value: r.bytes("value")}
 	}
-	o.TTL, o.Protect = r.int("ttl"), r.bool("protect")
+	o.TTL, o.Protect, o.Cond = r.int("ttl"), r.bool("protect"), r.cond()
 	return o
 }
 
 // Apply stores the values.
 func (o MSet) Apply(s State) Result {
-	items := make([]Item, len(o.Pairs))
-	for i, p := range o.Pairs {
-		res := Set{Key: p.Key, Value: p.Value, TTL: o.TTL, Protect: o.Protect}.Apply(s)
-		if res.Err != nil {
+	for _, p := range o.Pairs {
+		if _, _, res, ok := o.Cond.judge(s, p.Key); !ok {
 			return res
 		}
-		items[i] = Item{Key: p.Key, Version: res.Version, Found: res.Found}
+	}
+	writes := make([]Op, len(o.Pairs))
+	for i, p := range o.Pairs {
+		writes[i] = Set{Key: p.Key, Value: p.Value, TTL: o.TTL, Protect: o.Protect}
+	}
+	results, err := applyAll(s, writes)
+	if err != nil {
+		return Fail(err)
+	}
+	items := make([]Item, len(o.Pairs))
+	for i, res := range results {
+		items[i] = Item{Key: o.Pairs[i].Key, Version: res.Version, Found: res.Found}
 	}
 	return Result{Items: items}
 }
 
 // MDelete removes several keys of one group in one entry. Result: Number is how
 // many were there; Items with Key, Version and Found as [Delete] answers them.
-type MDelete struct{ Keys [][]byte }
+type MDelete struct {
+	Keys [][]byte
+	Cond Cond // absent or present, of every key
+}
 
-func (MDelete) Code() Code                 { return CodeMDelete }
-func (o MDelete) NumSlots() int            { return len(o.Keys) }
-func (o MDelete) Slot(i int) uint16        { return SlotOf(o.Keys[i]) }
-func (o MDelete) Check(Limits) *Error      { return checkKeys(o.Keys) }
-func (o MDelete) AppendTo(b []byte) []byte { return appendKeys(b, o.Keys) }
-func (r *reader) mdelete() Op              { return MDelete{Keys: r.keys()} }
+func (MDelete) Code() Code          { return CodeMDelete }
+func (o MDelete) NumSlots() int     { return len(o.Keys) }
+func (o MDelete) Slot(i int) uint16 { return SlotOf(o.Keys[i]) }
+
+// Check refuses keys out of bounds.
+func (o MDelete) Check(Limits) *Error {
+	if err := checkKeys(o.Keys); err != nil {
+		return err
+	}
+	return o.Cond.checkForMany()
+}
+
+// AppendTo appends [[key…], cond].
+func (o MDelete) AppendTo(b []byte) []byte { return o.Cond.appendTo(appendKeys(b, o.Keys)) }
+func (r *reader) mdelete() Op              { return MDelete{Keys: r.keys(), Cond: r.cond()} }
 
 // Apply removes the keys.
 func (o MDelete) Apply(s State) Result {
+	for _, key := range o.Keys {
+		if _, _, res, ok := o.Cond.judge(s, key); !ok {
+			return res
+		}
+	}
 	res := Result{Items: make([]Item, len(o.Keys))}
 	for i, key := range o.Keys {
 		version, existed := s.Remove(key)

@@ -38,12 +38,15 @@ func Append(b []byte, o Op) []byte {
 
 // Decode returns the operation that b holds. It aliases b.
 func Decode(b []byte) (Op, error) {
-	r := reader{b: b}
-	o := r.op()
+	r := newReader(b)
+	o := r.op(anyOp)
 	return o, r.done()
 }
 
-func (r *reader) op() Op {
+func anyOp(Code) bool { return true }
+
+// op reads an operation whose code is allowed.
+func (r *reader) op(allowed func(Code) bool) Op {
 	n := r.array("operation")
 	if r.err == nil && n == 0 {
 		r.fail("operation: an empty array; it starts with a code")
@@ -52,12 +55,16 @@ func (r *reader) op() Op {
 	if r.err != nil {
 		return nil
 	}
-	if code >= uint64(len(specs)) || specs[code].decode == nil {
+	if code >= uint64(len(r.specs)) || r.specs[code].decode == nil {
 		r.err = &UnknownCodeError{Code: code}
 		r.b = nil
 		return nil
 	}
-	spec := &specs[code]
+	spec := &r.specs[code]
+	if !allowed(spec.Code) {
+		r.fail("operation: %s is not allowed here", spec.Name)
+		return nil
+	}
 	if n != 1+spec.Fields {
 		r.fail("%s: %d fields, want %d", spec.Name, n-1, spec.Fields)
 		return nil

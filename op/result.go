@@ -3,19 +3,22 @@ package op
 // Result is the answer to any operation; which fields mean something is said at
 // the operation. On the wire it is the array
 //
-//	[error, version, found, value, ttl, number, items, next, detail]
+//	[error, index, unmet, version, found, value, ttl, number, items, next, detail, results]
 //
 // with the zero fields at its end left out; error is nil when there is none.
 type Result struct {
 	Err     *Error
+	Index   uint64 // the log index that the answer shows; the next Session read's bound
+	Unmet   bool   // a condition did not hold: nothing changed, the rest tells what stood there
 	Version uint64 // the key's version after a write, at a read; 0 if it has none
 	Found   bool   // the key was there: at a read, or before a write
 	Value   []byte
 	TTL     int64 // ms until the deadline; 0 is none
 	Number  int64
-	Items   []Item // of a multi-key operation, in the order asked
-	Next    []byte // of a scan: the cursor to go on with, empty at the end
-	Detail  []byte // of a cluster operation: a document in MessagePack, see cluster.go
+	Items   []Item   // of a multi-key operation, in the order asked
+	Next    []byte   // of a scan: the cursor to go on with, empty at the end
+	Detail  []byte   // of a cluster operation: a document in MessagePack, see cluster.go
+	Results []Result // of a transaction: one per operation run
 }
 
 // Item is one key's part of a multi-key result: [key, version, found, value, ttl].
@@ -34,66 +37,110 @@ func Fail(err *Error) Result { return Result{Err: err} }
 func (res *Result) AppendTo(b []byte) []byte {
 	n := res.fields()
 	b = appendArray(b, n)
-	if n > 0 {
-		if res.Err != nil {
-			b = res.Err.appendTo(b)
-		} else {
-			b = append(b, mpNil)
+	for i := range n {
+		b = res.appendField(b, i)
+	}
+	return b
+}
+
+// The fields of a result, in their order.
+const (
+	fieldError = iota
+	fieldIndex
+	fieldUnmet
+	fieldVersion
+	fieldFound
+	fieldValue
+	fieldTTL
+	fieldNumber
+	fieldItems
+	fieldNext
+	fieldDetail
+	fieldResults
+	resultFields
+)
+
+func (res *Result) appendField(b []byte, field int) []byte {
+	switch field {
+	case fieldError:
+		if res.Err == nil {
+			return append(b, mpNil)
 		}
-	}
-	if n > 1 {
-		b = appendUint(b, res.Version)
-	}
-	if n > 2 {
-		b = appendBool(b, res.Found)
-	}
-	if n > 3 {
-		b = appendBytes(b, res.Value)
-	}
-	if n > 4 {
-		b = appendInt(b, res.TTL)
-	}
-	if n > 5 {
-		b = appendInt(b, res.Number)
-	}
-	if n > 6 {
+		return res.Err.appendTo(b)
+	case fieldIndex:
+		return appendUint(b, res.Index)
+	case fieldUnmet:
+		return appendBool(b, res.Unmet)
+	case fieldVersion:
+		return appendUint(b, res.Version)
+	case fieldFound:
+		return appendBool(b, res.Found)
+	case fieldValue:
+		return appendBytes(b, res.Value)
+	case fieldTTL:
+		return appendInt(b, res.TTL)
+	case fieldNumber:
+		return appendInt(b, res.Number)
+	case fieldItems:
 		b = appendArray(b, len(res.Items))
 		for i := range res.Items {
 			b = res.Items[i].appendTo(b)
 		}
+		return b
+	case fieldNext:
+		return appendBytes(b, res.Next)
+	case fieldDetail:
+		return appendBytes(b, res.Detail)
+	default:
+		b = appendArray(b, len(res.Results))
+		for i := range res.Results {
+			b = res.Results[i].AppendTo(b)
+		}
+		return b
 	}
-	if n > 7 {
-		b = appendBytes(b, res.Next)
-	}
-	if n > 8 {
-		b = appendBytes(b, res.Detail)
-	}
-	return b
 }
 
 // fields returns how many fields are left without the zero ones at the end.
 func (res *Result) fields() int {
 	switch {
+	case len(res.Results) > 0:
+		return fieldResults + 1
 	case len(res.Detail) > 0:
-		return 9
+		return fieldDetail + 1
 	case len(res.Next) > 0:
-		return 8
+		return fieldNext + 1
 	case len(res.Items) > 0:
-		return 7
+		return fieldItems + 1
 	case res.Number != 0:
-		return 6
+		return fieldNumber + 1
 	case res.TTL != 0:
-		return 5
+		return fieldTTL + 1
 	case len(res.Value) > 0:
-		return 4
+		return fieldValue + 1
 	case res.Found:
-		return 3
+		return fieldFound + 1
 	case res.Version != 0:
-		return 2
+		return fieldVersion + 1
+	case res.Unmet:
+		return fieldUnmet + 1
+	case res.Index != 0:
+		return fieldIndex + 1
 	case res.Err != nil:
-		return 1
+		return fieldError + 1
 	}
 	return 0
+}
+
+// payload returns the bytes of the keys and values in the result.
+func (res *Result) payload() int {
+	n := len(res.Value)
+	for i := range res.Items {
+		n += len(res.Items[i].Key) + len(res.Items[i].Value)
+	}
+	for i := range res.Results {
+		n += res.Results[i].payload()
+	}
+	return n
 }
 
 func (it *Item) appendTo(b []byte) []byte {
@@ -108,43 +155,65 @@ func (it *Item) appendTo(b []byte) []byte {
 // DecodeResult returns the result that b holds. It aliases b.
 func DecodeResult(b []byte) (Result, error) {
 	r := reader{b: b}
-	var res Result
+	res := r.result(true)
+	return res, r.done()
+}
+
+// result reads a result; one inside another holds no further ones.
+func (r *reader) result(outer bool) (res Result) {
 	n := r.array("result")
-	if n > 9 {
-		r.fail("result: %d fields, at most 9 are known", n)
+	if n > resultFields || n > fieldResults && !outer {
+		r.fail("result: %d fields are too many", n)
+		return Result{}
 	}
-	if n > 0 {
-		if len(r.b) > 0 && r.b[0] == mpNil {
-			r.b = r.b[1:]
-		} else {
+	for i := range n {
+		r.resultField(&res, i)
+	}
+	return res
+}
+
+func (r *reader) resultField(res *Result, field int) {
+	switch field {
+	case fieldError:
+		if !r.null() {
 			res.Err = r.opError()
 		}
-	}
-	if n > 1 {
+	case fieldIndex:
+		res.Index = r.uint("index")
+	case fieldUnmet:
+		res.Unmet = r.bool("unmet")
+	case fieldVersion:
 		res.Version = r.uint("version")
-	}
-	if n > 2 {
+	case fieldFound:
 		res.Found = r.bool("found")
-	}
-	if n > 3 {
+	case fieldValue:
 		res.Value = r.bytes("value")
-	}
-	if n > 4 {
+	case fieldTTL:
 		res.TTL = r.int("ttl")
-	}
-	if n > 5 {
+	case fieldNumber:
 		res.Number = r.int("number")
-	}
-	if n > 6 {
+	case fieldItems:
 		res.Items = r.items()
-	}
-	if n > 7 {
+	case fieldNext:
 		res.Next = r.bytes("next")
-	}
-	if n > 8 {
+	case fieldDetail:
 		res.Detail = r.bytes("detail")
+	case fieldResults:
+		res.Results = r.results()
 	}
-	return res, r.done()
+}
+
+func (r *reader) results() []Result {
+	n := r.array("results")
+	if n > MaxTxnOps {
+		r.fail("results: there are %d; the limit is %d", n, MaxTxnOps)
+		return nil
+	}
+	var results []Result
+	for range n {
+		results = append(results, r.result(false))
+	}
+	return results
 }
 
 func (r *reader) items() []Item {

@@ -101,7 +101,7 @@ func TestLargestEntryIsWithinItsBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			var eb op.EntryBuilder
-			eb.Add(op.Append(nil, tc.op))
+			eb.Add(command(tc.op))
 			b := eb.Build(op.MaxTTL, touches[:tc.touches])
 			if len(b) > op.MaxEntry {
 				t.Errorf("the entry has %d bytes, over the bound %d", len(b), op.MaxEntry)
@@ -110,7 +110,7 @@ func TestLargestEntryIsWithinItsBound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w, err := e.Next(); err != nil || w.Code() != tc.op.Code() {
+			if w, err := e.Next(); err != nil || w.Op.Code() != tc.op.Code() {
 				t.Errorf("read back %v, %v", w, err)
 			}
 		})

@@ -7,6 +7,7 @@ type Set struct {
 	TTL     int64 // ms to live from the entry's time on; 0 is for ever
 	KeepTTL bool  // keep the deadline of the value replaced, if there is one; excludes TTL
 	Protect bool  // never evict this value
+	Cond    Cond
 }
 
 func (Set) Code() Code        { return CodeSet }
@@ -24,28 +25,38 @@ func (o Set) Check(l Limits) *Error {
 	if o.KeepTTL && o.TTL != 0 {
 		return Invalid("keep_ttl", "cannot be combined with a ttl")
 	}
+	if err := o.Cond.check(l); err != nil {
+		return err
+	}
+	if n := len(o.Value) + len(o.Cond.Value); n > MaxValueLimit {
+		return Invalid("cond", "its value and the new one have %d bytes together; the limit is %d", n, MaxValueLimit)
+	}
 	return checkTTL(o.TTL)
 }
 
-// AppendTo appends [key, value, ttl, keep_ttl, protect].
+// AppendTo appends [key, value, ttl, keep_ttl, protect, cond].
 func (o Set) AppendTo(b []byte) []byte {
 	b = appendBytes(b, o.Key)
 	b = appendBytes(b, o.Value)
 	b = appendInt(b, o.TTL)
 	b = appendBool(b, o.KeepTTL)
-	return appendBool(b, o.Protect)
+	b = appendBool(b, o.Protect)
+	return o.Cond.appendTo(b)
 }
 
 func (r *reader) set() Op {
 	return Set{
 		Key: r.bytes("key"), Value: r.bytes("value"), TTL: r.int("ttl"),
-		KeepTTL: r.bool("keep_ttl"), Protect: r.bool("protect"),
+		KeepTTL: r.bool("keep_ttl"), Protect: r.bool("protect"), Cond: r.cond(),
 	}
 }
 
 // Apply stores the value.
 func (o Set) Apply(s State) Result {
-	old, found := s.Lookup(o.Key)
+	old, found, res, ok := o.Cond.judge(s, o.Key)
+	if !ok {
+		return res
+	}
 	rec := Record{Value: o.Value, Deadline: afterTTL(o.TTL, s.Now()), Protected: o.Protect}
 	if o.KeepTTL && found {
 		rec.Deadline = old.Deadline

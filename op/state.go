@@ -43,6 +43,13 @@ type State interface {
 	Remove(key []byte) (version uint64, existed bool)
 	// Sweep removes up to limit records past their deadline and returns how many.
 	Sweep(limit int) int
+	// Room returns the group's byte limit, and how many of them are taken by what is
+	// never evicted.
+	Room() (limit, taken int64)
+	// Cost returns the logical bytes of a record with a key and value so long.
+	Cost(key, value int) int64
+	// OpenSession opens a session that ends after ttl ms without use.
+	OpenSession(ttl int64) (id uint64, err *Error)
 	// Configure sets the group's byte limit and evicts down to it.
 	Configure(s GroupSettings)
 }

@@ -19,6 +19,9 @@ const (
 	CodeAdd     Code = 35
 	CodeMSet    Code = 36
 	CodeMDelete Code = 37
+	CodeTxn     Code = 38
+
+	CodeOpenSession Code = 39
 
 	CodeHello     Code = 64
 	CodeMap       Code = 65
@@ -94,12 +97,14 @@ func table() (t [256]Spec) {
 		{CodeMGet, "mget", ClassRead, 1, "[[key…]]", "items", "Read several keys of one group at one instant.", (*reader).mget},
 		{CodeScan, "scan", ClassRead, 5, "[prefix, cursor, last, limit, values]", "items, next", "A page of the keys with a prefix.", (*reader).scan},
 
-		{CodeSet, "set", ClassWrite, 5, "[key, value, ttl, keep_ttl, protect]", "version, found", "Put a value.", (*reader).set},
-		{CodeDelete, "delete", ClassWrite, 1, "[key]", "version, found", "Remove a key.", (*reader).delete},
-		{CodeExpire, "expire", ClassWrite, 2, "[key, ttl]", "found, version, ttl", "Change or, with 0, remove a key's TTL.", (*reader).expire},
-		{CodeAdd, "add", ClassWrite, 2, "[key, delta]", "number, version, found", "Add to an integer.", (*reader).add},
-		{CodeMSet, "mset", ClassWrite, 3, "[[key, value…], ttl, protect]", "items", "Put several values of one group in one entry.", (*reader).mset},
-		{CodeMDelete, "mdelete", ClassWrite, 1, "[[key…]]", "number, items", "Remove several keys of one group in one entry.", (*reader).mdelete},
+		{CodeSet, "set", ClassWrite, 6, "[key, value, ttl, keep_ttl, protect, cond]", "version, found", "Put a value.", (*reader).set},
+		{CodeDelete, "delete", ClassWrite, 2, "[key, cond]", "version, found", "Remove a key.", (*reader).delete},
+		{CodeExpire, "expire", ClassWrite, 3, "[key, ttl, cond]", "found, version, ttl", "Change or, with 0, remove a key's TTL.", (*reader).expire},
+		{CodeAdd, "add", ClassWrite, 7, "[key, delta, min, max, clamp, ttl, cond]", "number, version, found", "Add to an integer, within bounds.", (*reader).add},
+		{CodeMSet, "mset", ClassWrite, 4, "[[key, value…], ttl, protect, cond]", "items", "Put several values of one group in one entry.", (*reader).mset},
+		{CodeMDelete, "mdelete", ClassWrite, 2, "[[key…], cond]", "number, items", "Remove several keys of one group in one entry.", (*reader).mdelete},
+		{CodeTxn, "txn", ClassWrite, 3, "[[key, cond…], [operation…], [operation…]]", "unmet, results, items", "Compares, then the first or the second list of operations, all or none.", (*reader).txn},
+		{CodeOpenSession, "open-session", ClassWrite, 2, "[slot, ttl]", "number", "Open a session, in which writes happen exactly once.", (*reader).openSession},
 
 		{CodeHello, "hello", ClassCluster, 1, "[cluster_id]", "detail", "Greet a node: it refuses a caller of another cluster.", (*reader).hello},
 		{CodeMap, "map", ClassCluster, 1, "[epoch]", "detail", "The cluster map, empty if epoch is the newest.", (*reader).clusterMap},

@@ -1,0 +1,108 @@
+package op
+
+// A session makes a client's writes happen exactly once. Its holder numbers them;
+// the group keeps each answer until the holder acknowledges it, and answers a repeat
+// with it. A session belongs to the group of the slot it was opened on. Without use
+// it ends after its TTL, in group time, and is unknown from then on.
+
+const (
+	// MinSessionTTL and MaxSessionTTL bound a session's time to live, in ms.
+	MinSessionTTL = 10_000
+	MaxSessionTTL = 24 * 3600 * 1000
+	// MaxSessions bounds the sessions of a group.
+	MaxSessions = 16384
+	// MaxUnacknowledged bounds the answers that a group keeps for one session.
+	MaxUnacknowledged = 4096
+)
+
+// Command is a write as a log carries it: [session, sequence, acknowledged, operation].
+// With session 0 it stands for itself: a repeat is another write.
+type Command struct {
+	Session  uint64
+	Sequence uint64 // of this write in its session, from 1 on
+	// Acknowledged says that the answers to all lower sequences have arrived: the
+	// group may forget them.
+	Acknowledged uint64
+	Op           Op
+}
+
+// AppendCommand appends c in its encoding.
+func AppendCommand(b []byte, c Command) []byte {
+	b = appendArray(b, 4)
+	b = appendUint(b, c.Session)
+	b = appendUint(b, c.Sequence)
+	b = appendUint(b, c.Acknowledged)
+	return Append(b, c.Op)
+}
+
+func (r *reader) command() Command {
+	if n := r.array("command"); n != 4 {
+		r.fail("command: %d fields, want 4", n)
+		return Command{}
+	}
+	return Command{
+		Session: r.uint("session"), Sequence: r.uint("sequence"), Acknowledged: r.uint("acknowledged"),
+		Op: r.op(anyOp),
+	}
+}
+
+// CheckCommand refuses numbers that do not fit together.
+func CheckCommand(c Command) *Error {
+	switch {
+	case c.Session == 0 && (c.Sequence != 0 || c.Acknowledged != 0):
+		return Invalid("session", "is 0, which takes no sequence")
+	case c.Session == 0:
+		return nil
+	case SpecOf(c.Op.Code()).Class != ClassWrite || c.Op.Code() == CodeOpenSession:
+		return Invalid("session", "is for writes; %s is none", c.Op.Code())
+	case c.Sequence == 0:
+		return Invalid("sequence", "is 0; the first write of a session has 1")
+	case c.Acknowledged > c.Sequence:
+		return Invalid("acknowledged", "is %d, over the write's own sequence, %d", c.Acknowledged, c.Sequence)
+	}
+	return nil
+}
+
+// OpenSession opens a session with the group of OnSlot. Result: Number is its id. A
+// session whose opening got no answer ends by itself.
+type OpenSession struct {
+	OnSlot uint16
+	TTL    int64 // ms without use after which it ends
+}
+
+func (OpenSession) Code() Code        { return CodeOpenSession }
+func (OpenSession) NumSlots() int     { return 1 }
+func (o OpenSession) Slot(int) uint16 { return o.OnSlot }
+
+// Check refuses slots and times to live out of bounds.
+func (o OpenSession) Check(Limits) *Error {
+	if o.OnSlot >= Slots {
+		return Invalid("slot", "is %d; the last one is %d", o.OnSlot, Slots-1)
+	}
+	if o.TTL < MinSessionTTL || o.TTL > MaxSessionTTL {
+		return Invalid("ttl", "is %d ms; a session's lies between %d and %d", o.TTL, MinSessionTTL, MaxSessionTTL)
+	}
+	return nil
+}
+
+// AppendTo appends [slot, ttl].
+func (o OpenSession) AppendTo(b []byte) []byte {
+	return appendInt(appendUint(b, uint64(o.OnSlot)), o.TTL)
+}
+
+func (r *reader) openSession() Op {
+	slot := r.uint("slot")
+	if slot >= Slots {
+		r.fail("slot: %d is over the last one, %d", slot, Slots-1)
+	}
+	return OpenSession{OnSlot: uint16(slot), TTL: r.int("ttl")}
+}
+
+// Apply opens the session.
+func (o OpenSession) Apply(s State) Result {
+	id, err := s.OpenSession(o.TTL)
+	if err != nil {
+		return Fail(err)
+	}
+	return Result{Number: int64(id)}
+}
