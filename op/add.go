@@ -9,10 +9,10 @@ import (
 // time to live and protection. Result: Number is the sum; Version; Found reports
 // whether the key was there.
 //
-// A sum outside Min and Max is an unmet condition, with the number that stands there
-// in Number or, with Clamp, is replaced by the nearer bound. It is refused, and
-// nothing changes, if the value is no canonical decimal integer or the sum leaves
-// 64 bits.
+// A sum over Max or under Min, even one outside 64 bits, is an unmet condition, with
+// the number that stands there in Number or, with Clamp, is replaced by the nearer
+// bound. It is refused, and nothing changes, if the value is no canonical decimal
+// integer or the sum leaves 64 bits where no bound stands.
 type Add struct {
 	Key   []byte
 	Delta int64
@@ -86,11 +86,11 @@ func (o Add) Apply(s State) Result {
 			return Fail(&Error{Kind: KindConflict, Field: "value", Message: "is not an integer between -2^63 and 2^63-1 in canonical decimal form"})
 		}
 	}
-	if (o.Delta > 0 && n > math.MaxInt64-o.Delta) || (o.Delta < 0 && n < math.MinInt64-o.Delta) {
+	sum, within, fits := o.sum(n)
+	if !fits {
 		return Fail(&Error{Kind: KindConflict, Field: "delta", Message: "the sum would leave the range of a signed 64-bit integer"})
 	}
-	sum := o.clamped(n + o.Delta)
-	if !o.Clamp && sum != n+o.Delta {
+	if !within && !o.Clamp {
 		res = unmet(rec, found, s.Now(), o.Cond.Show)
 		res.Number = n
 		return res
@@ -106,15 +106,26 @@ func (o Add) Apply(s State) Result {
 	return Result{Number: sum, Version: version, Found: found}
 }
 
-// clamped returns the number nearest to n that Min and Max allow.
-func (o Add) clamped(n int64) int64 {
+// sum returns the number nearest to n plus Delta that Min and Max allow, and whether
+// it is that sum. It does not fit if it leaves 64 bits on a side without a bound.
+func (o Add) sum(n int64) (sum int64, within, fits bool) {
+	sum, within = n+o.Delta, true
+	switch {
+	case o.Delta > 0 && sum < n:
+		sum, within, fits = math.MaxInt64, false, o.Max != nil
+	case o.Delta < 0 && sum > n:
+		sum, within, fits = math.MinInt64, false, o.Min != nil
+	default:
+		fits = true
+	}
+	bounded := sum
 	if o.Min != nil {
-		n = max(n, *o.Min)
+		bounded = max(bounded, *o.Min)
 	}
 	if o.Max != nil {
-		n = min(n, *o.Max)
+		bounded = min(bounded, *o.Max)
 	}
-	return n
+	return bounded, within && bounded == sum, fits
 }
 
 // parseInteger accepts only what strconv prints: no plus sign, space, or leading zero.

@@ -101,6 +101,17 @@ func (c Cond) judge(v View, key []byte) (rec Record, found bool, res Result, ok 
 	return rec, found, unmet(rec, found, v.Now(), c.Show), false
 }
 
+// judgeOneOf looks at one of many keys. If the condition does not hold, ok is false
+// and res the answer, whose only item names the key.
+func (c Cond) judgeOneOf(v View, key []byte) (res Result, ok bool) {
+	_, _, res, ok = c.judge(v, key)
+	if ok {
+		return Result{}, true
+	}
+	item := Item{Key: key, Version: res.Version, Found: res.Found, Value: res.Value, TTL: res.TTL}
+	return Result{Unmet: true, Items: []Item{item}}, false
+}
+
 // unmet is the answer to a condition that does not hold.
 func unmet(rec Record, found bool, now int64, show bool) Result {
 	res := Result{Unmet: true, Found: found, Version: rec.Version, TTL: untilDeadline(rec.Deadline, now)}

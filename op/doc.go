@@ -7,12 +7,16 @@
 //
 // The encoding is MessagePack. A request is the array
 //
-//	[epoch, level, operation]
+//	[epoch, level, bound, command]
+//
+// a command, which is an operation with its place in a session, the array
+//
+//	[session, sequence, acknowledged, operation]
 //
 // an operation the array
 //
 //	[code, field…]
 //
-// and a result the array described at [Result]. A log entry carries operations
-// in the very bytes in which the client sent them, see [Entry].
+// and a result the array described at [Result]. A log entry carries commands in the
+// very bytes in which the client sent them, see [Entry].
 package op

@@ -40,7 +40,8 @@ func newItem(k Keyed, now int64) Item {
 
 // MSet puts values at several keys of one group, all or none of them. Result: Items
 // with Key, Version and Found (a value was replaced), in the order given. A key
-// given twice ends with its last value.
+// given twice ends with its last value. With Unmet, Items holds one: what stands at
+// the first key for which the condition does not hold.
 type MSet struct {
 	Pairs   []Pair
 	TTL     int64 // ms to live from the entry's time on; 0 is for ever
@@ -104,13 +105,11 @@ func (r *reader) mset() Op {
 
 // Apply stores the values.
 func (o MSet) Apply(s State) Result {
-	for _, p := range o.Pairs {
-		if _, _, res, ok := o.Cond.judge(s, p.Key); !ok {
-			return res
-		}
-	}
 	writes := make([]Op, len(o.Pairs))
 	for i, p := range o.Pairs {
+		if res, ok := o.Cond.judgeOneOf(s, p.Key); !ok {
+			return res
+		}
 		writes[i] = Set{Key: p.Key, Value: p.Value, TTL: o.TTL, Protect: o.Protect}
 	}
 	results, err := applyAll(s, writes)
@@ -150,7 +149,7 @@ func (r *reader) mdelete() Op              { return MDelete{Keys: r.keys(), Cond
 // Apply removes the keys.
 func (o MDelete) Apply(s State) Result {
 	for _, key := range o.Keys {
-		if _, _, res, ok := o.Cond.judge(s, key); !ok {
+		if res, ok := o.Cond.judgeOneOf(s, key); !ok {
 			return res
 		}
 	}

@@ -3,14 +3,14 @@ package op
 import "fmt"
 
 // overlay is a State on top of another that keeps its changes to itself: a rehearsal,
-// by which a transaction learns whether all its operations would succeed before the
-// first of them changes anything. What it says fits, fits below: it counts what must
-// stay, the protected records and those that the transaction writes.
+// by which a write learns whether all its parts would succeed before the first of
+// them changes anything. What fits here fits below: grown counts all that must stay,
+// the protected records and those that the write leaves.
 type overlay struct {
 	State
-	changed   map[string]*Record // nil: removed
-	protected int64              // by how many bytes the protected records have grown
-	loose     int64              // bytes of the unprotected records written
+	changed map[string]*Record // nil: removed
+	grown   int64              // bytes by which the records that must stay have grown
+	full    *Error             // of an Amend, which can't return it
 }
 
 func newOverlay(s State) *overlay {
@@ -28,24 +28,23 @@ func (o *overlay) Lookup(key []byte) (Record, bool) {
 	return *rec, true
 }
 
-func (o *overlay) Room() (limit, taken int64) {
-	limit, taken = o.State.Room()
-	return limit, taken + o.protected + o.loose
-}
-
+// Store keeps r without a version: it gets one when the write is real, and nothing
+// can be asked about it before.
 func (o *overlay) Store(key []byte, r Record) (uint64, *Error) {
+	r.Version = 0
 	o.set(key, &r)
-	if limit, taken := o.Room(); taken > limit {
-		return 0, &Error{Kind: KindOutOfMemory, Message: fmt.Sprintf(
-			"the operation's records and the protected ones take %d bytes; the group's limit is %d (setting max-bytes)", taken, limit)}
-	}
-	return 0, nil
+	return 0, o.fits()
 }
 
 func (o *overlay) Amend(key []byte, deadline int64, protected bool) uint64 {
-	if rec, found := o.Lookup(key); found {
-		rec.Deadline, rec.Protected = deadline, protected
-		o.set(key, &rec)
+	rec, found := o.Lookup(key)
+	if !found {
+		return 0
+	}
+	before := o.grown
+	rec.Deadline, rec.Protected, rec.Version = deadline, protected, 0
+	if o.set(key, &rec); o.grown > before && o.full == nil {
+		o.full = o.fits()
 	}
 	return 0
 }
@@ -58,45 +57,67 @@ func (o *overlay) Remove(key []byte) (uint64, bool) {
 	return 0, found
 }
 
-// set changes what stands at key, nil for nothing, and the counts with it.
+// set changes what stands at key, nil for nothing, and the count with it.
 func (o *overlay) set(key []byte, rec *Record) {
-	if before, again := o.changed[string(key)]; again {
-		o.count(key, before, -1)
-	} else if old, found := o.State.Lookup(key); found && old.Protected {
-		o.count(key, &old, -1)
+	before, again := o.changed[string(key)]
+	if !again {
+		if old, found := o.State.Lookup(key); found && old.Protected {
+			before = &old
+		}
 	}
-	o.count(key, rec, 1)
+	o.grown += o.cost(key, rec) - o.cost(key, before)
 	o.changed[string(key)] = rec
 }
 
-func (o *overlay) count(key []byte, rec *Record, sign int64) {
-	switch {
-	case rec == nil:
-	case rec.Protected:
-		o.protected += sign * o.Cost(len(key), len(rec.Value))
-	default:
-		o.loose += sign * o.Cost(len(key), len(rec.Value))
+func (o *overlay) cost(key []byte, rec *Record) int64 {
+	if rec == nil {
+		return 0
 	}
+	return o.Cost(len(key), len(rec.Value))
 }
+
+// fits fails if what must stay leaves no room for what the write has stored so far.
+func (o *overlay) fits() *Error { return o.State.Room(o.grown) }
 
 // applyAll runs the operations in order, all of them or none: it rehearses them
 // first. The error is that of the first one that would be refused; one whose
 // condition does not hold counts as refused, since it is part of a whole.
 func applyAll(s State, ops []Op) ([]Result, *Error) {
-	rehearsal := newOverlay(s)
-	for i, o := range ops {
-		switch res := run(rehearsal, o); {
-		case res.Err != nil:
-			return nil, res.Err
-		case res.Unmet:
-			return nil, &Error{Kind: KindConflict, Field: "cond", Message: fmt.Sprintf("of operation %d (%s) does not hold", i, o.Code())}
-		}
+	if err := rehearse(newOverlay(s), ops); err != nil {
+		return nil, err
 	}
 	results := make([]Result, len(ops))
-	for i, o := range ops {
-		results[i] = run(s, o)
-	}
+	s.Together(func() {
+		for i, o := range ops {
+			results[i] = run(s, o)
+		}
+	})
 	return results, nil
+}
+
+// rehearse returns why the operations, or an answer that holds all their results,
+// would fail.
+func rehearse(s *overlay, ops []Op) *Error {
+	size := 0
+	for i, o := range ops {
+		res := run(s, o)
+		size += res.payload()
+		switch {
+		case res.Err != nil:
+			return res.Err
+		case s.full != nil:
+			return s.full
+		case res.Unmet:
+			return &Error{Kind: KindConflict, Field: "cond", Message: fmt.Sprintf("of operation %d (%s) does not hold", i, o.Code())}
+		case size > MaxPayload:
+			return errAnswerTooLarge()
+		}
+	}
+	return nil
+}
+
+func errAnswerTooLarge() *Error {
+	return Invalid("txn", "its answer would exceed %d bytes; read fewer values", MaxPayload)
 }
 
 func run(s State, o Op) Result {

@@ -41,13 +41,18 @@ type State interface {
 	// Remove takes key away and returns the version of that change, or false if
 	// nothing stood there.
 	Remove(key []byte) (version uint64, existed bool)
-	// Sweep removes up to limit records past their deadline and returns how many.
+	// Sweep removes up to limit records and sessions past their deadline, and returns
+	// how many.
 	Sweep(limit int) int
-	// Room returns the group's byte limit, and how many of them are taken by what is
-	// never evicted.
-	Room() (limit, taken int64)
+	// Room makes room for grow more bytes that are not to be evicted, by removing what
+	// is past its deadline. It fails with KindOutOfMemory when what is never evicted
+	// leaves none.
+	Room(grow int64) *Error
 	// Cost returns the logical bytes of a record with a key and value so long.
 	Cost(key, value int) int64
+	// Together calls run and evicts only after it: nothing that run looks at is
+	// evicted by what it has stored before. Calls do not nest.
+	Together(run func())
 	// OpenSession opens a session that ends after ttl ms without use.
 	OpenSession(ttl int64) (id uint64, err *Error)
 	// Configure sets the group's byte limit and evicts down to it.
@@ -57,5 +62,5 @@ type State interface {
 // GroupSettings are the settings that a group's state machine obeys. They change
 // only through its log.
 type GroupSettings struct {
-	MaxBytes int64 // logical bytes of all records, see lru.Cost
+	MaxBytes int64 // logical bytes of all records and sessions
 }

@@ -1,5 +1,7 @@
 package op
 
+import "fmt"
+
 // Compare is one condition of a transaction on one key.
 type Compare struct {
 	Key  []byte
@@ -18,10 +20,8 @@ type Txn struct {
 	Else     []Op
 }
 
-const (
-	// MaxTxnOps bounds the compares and operations of a transaction, each list.
-	MaxTxnOps = 256
-)
+// MaxTxnOps bounds the compares and operations of a transaction, each list.
+const MaxTxnOps = 256
 
 // inTxn names the operations that can be part of a transaction.
 func inTxn(c Code) bool {
@@ -50,45 +50,56 @@ func (o Txn) Slot(i int) uint16 {
 
 // Check refuses transactions over the limits, without any key, with operations that
 // cannot be part of one, with a key compared twice, or written twice in one branch.
+// An error of a part names that and its field, as then[2].ttl.
 func (o Txn) Check(l Limits) *Error {
-	size := 0
 	if o.NumSlots() == 0 {
 		return Invalid("txn", "has neither compares nor operations")
 	}
-	if len(o.Compares) > MaxTxnOps {
-		return Invalid("compares", "there are %d; the limit is %d", len(o.Compares), MaxTxnOps)
-	}
-	compared := map[string]bool{}
-	for _, c := range o.Compares {
-		if err := checkKey(c.Key); err != nil {
-			return err
-		}
-		if c.Cond.Kind == CondNone {
-			return Invalid("compares", "key %q is compared with nothing", c.Key)
-		}
-		if err := c.Cond.check(l); err != nil {
-			return err
-		}
-		if compared[string(c.Key)] {
-			return Invalid("compares", "key %q stands there twice", c.Key)
-		}
-		compared[string(c.Key)] = true
-		size += len(c.Key) + len(c.Cond.Value)
-	}
+	size, err := checkCompares(o.Compares, l)
 	for _, branch := range []struct {
 		name string
 		ops  []Op
 	}{{"then", o.Then}, {"else", o.Else}} {
-		n, err := checkBranch(branch.name, branch.ops, l)
 		if err != nil {
 			return err
 		}
+		var n int
+		n, err = checkBranch(branch.name, branch.ops, l)
 		size += n
 	}
-	if size > MaxPayload {
-		return Invalid("txn", "has %d bytes of keys and values; the limit is %d", size, MaxPayload)
+	if err == nil && size > MaxPayload {
+		err = Invalid("txn", "has %d bytes of keys and values; the limit is %d", size, MaxPayload)
 	}
-	return nil
+	return err
+}
+
+// checkCompares returns the bytes of the keys and values compared.
+func checkCompares(compares []Compare, l Limits) (size int, err *Error) {
+	if len(compares) > MaxTxnOps {
+		return 0, Invalid("compares", "there are %d; the limit is %d", len(compares), MaxTxnOps)
+	}
+	compared := map[string]bool{}
+	for i, c := range compares {
+		if err := c.check(l); err != nil {
+			return 0, err.in("compares", i)
+		}
+		if compared[string(c.Key)] {
+			return 0, Invalid("compares", "key %q stands there twice", c.Key)
+		}
+		compared[string(c.Key)] = true
+		size += len(c.Key) + len(c.Cond.Value)
+	}
+	return size, nil
+}
+
+func (c Compare) check(l Limits) *Error {
+	if err := checkKey(c.Key); err != nil {
+		return err
+	}
+	if c.Cond.Kind == CondNone {
+		return Invalid("cond", "compares key %q with nothing", c.Key)
+	}
+	return c.Cond.check(l)
 }
 
 // checkBranch returns the bytes of the branch's operations.
@@ -97,12 +108,12 @@ func checkBranch(name string, ops []Op, l Limits) (size int, err *Error) {
 		return 0, Invalid(name, "there are %d operations; the limit is %d", len(ops), MaxTxnOps)
 	}
 	written := map[string]bool{}
-	for _, o := range ops {
+	for i, o := range ops {
 		if !inTxn(o.Code()) {
 			return 0, Invalid(name, "%s cannot be part of a transaction", o.Code())
 		}
 		if err := o.Check(l); err != nil {
-			return 0, err
+			return 0, err.in(name, i)
 		}
 		key, n := footprint(o)
 		size += n
@@ -114,6 +125,12 @@ func checkBranch(name string, ops []Op, l Limits) (size int, err *Error) {
 		}
 	}
 	return size, nil
+}
+
+// in returns the error of the i-th part of a list.
+func (e *Error) in(list string, i int) *Error {
+	e.Field = fmt.Sprintf("%s[%d].%s", list, i, e.Field)
+	return e
 }
 
 // footprint returns the key of an operation that can be part of a transaction, and
@@ -201,9 +218,9 @@ func (o Txn) Apply(s State) Result {
 	res := Result{Unmet: unmet, Results: results}
 	if unmet && len(o.Else) == 0 {
 		res.Items = o.standing(s)
-	}
-	if res.payload() > MaxPayload {
-		return Fail(Invalid("txn", "its answer would exceed %d bytes; read fewer values", MaxPayload))
+		if res.payload() > MaxPayload { // nothing was run
+			return Fail(errAnswerTooLarge())
+		}
 	}
 	return res
 }
