@@ -57,9 +57,10 @@ func (n *liveNode) start() {
 	}()
 }
 
-// cleanEnv is the environment without what would configure the program.
+// cleanEnv is the environment without what would configure the program. Under the
+// race detector a process would otherwise wait a second before it ends.
 func cleanEnv() []string {
-	var env []string
+	env := []string{"GORACE=atexit_sleep_ms=0"}
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "RINGRAFT_") {
 			env = append(env, e)
