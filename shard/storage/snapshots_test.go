@@ -160,6 +160,15 @@ func TestReplicaIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"with its last segment cut off": func(t *testing.T, path string) {
+			names, err := filepath.Glob(replica(path, logDir, "*.wal"))
+			if err != nil || len(names) < 2 {
+				t.Fatalf("segments = %v, %v", names, err)
+			}
+			if err := os.Truncate(names[len(names)-1], 100); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
