@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,13 +12,13 @@ import (
 func TestTasksEndBeforeCloseReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ts tasks
-		ended := 0
+		var ended atomic.Int32
 		for i := range 3 {
-			ts.start(func() { time.Sleep(time.Duration(i) * time.Second); ended++ })
+			ts.start(func() { time.Sleep(time.Duration(i) * time.Second); ended.Add(1) })
 			synctest.Wait()
 		}
-		if err := ts.close(t.Context()); err != nil || ended != 3 {
-			t.Errorf("closed with %d of 3 ended, %v", ended, err)
+		if err := ts.close(t.Context()); err != nil || ended.Load() != 3 {
+			t.Errorf("closed with %d of 3 ended, %v", ended.Load(), err)
 		}
 		if ts.start(func() { t.Error("a task started after close") }) {
 			t.Error("start after close reports true")
