@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,8 +33,20 @@ type simNode struct {
 	id    string
 	store *storage.Memory
 	wrap  func(shard.Store) shard.Store // nil: the store as it is
+	init  []shard.Member                // nil: the cluster's
+	clock func() int64                  // nil: the simulation's
+	fault atomic.Pointer[func(what string) error]
+	stall chan string // what hangs, once the watchdog has noticed
 	node  *shard.Node
 	net   *peer.Network
+}
+
+// write is called before each write to the node's logs and stable stores.
+func (s *simNode) write(what string) error {
+	if fault := s.fault.Load(); fault != nil {
+		return (*fault)(what)
+	}
+	return nil
 }
 
 // simPeers makes a peer.Network what a node needs.
@@ -52,30 +65,54 @@ func (p simPeers) Join(cluster string) {
 // newSimCluster forms a cluster of n nodes, n1 to nN, and waits until every group
 // has a leader that answers.
 func newSimCluster(t *testing.T, n, groups int) *simCluster {
+	c := newUnformedCluster(t, n, groups)
+	c.form()
+	return c
+}
+
+// newUnformedCluster returns a cluster of which no node has been started.
+func newUnformedCluster(t *testing.T, n, groups int) *simCluster {
 	c := &simCluster{t: t, fabric: peer.NewFabric(), nodes: map[string]*simNode{}, groups: groups, logs: testLogger(t)}
 	for i := range n {
 		id := fmt.Sprintf("n%d", i+1)
 		c.init = append(c.init, shard.Member{ID: id, Peer: id})
 	}
 	for _, m := range c.init {
-		store, err := storage.NewMemory(storage.Config{Node: m.ID}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.nodes[m.ID] = &simNode{id: m.ID, store: store}
+		c.nodes[m.ID] = newSimNode(t, m.ID)
 	}
-	started := make(chan error, n)
+	t.Cleanup(c.stop)
+	return c
+}
+
+// newSimNode returns a node with an empty data directory.
+func newSimNode(t *testing.T, id string) *simNode {
+	s := &simNode{id: id, stall: make(chan string, 1)}
+	onStall := func(what string, _ time.Time) {
+		select {
+		case s.stall <- what:
+		default:
+		}
+	}
+	var err error
+	if s.store, err = storage.NewMemory(storage.Config{Node: id, OnStall: onStall}, s.write); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// form starts all nodes and waits until every group has a leader that answers.
+func (c *simCluster) form() {
+	c.t.Helper()
+	started := make(chan error, len(c.init))
 	for _, m := range c.init {
 		go func() { started <- c.start(m.ID) }()
 	}
-	for range n {
+	for range c.init {
 		if err := <-started; err != nil {
-			t.Fatal(err)
+			c.t.Fatal(err)
 		}
 	}
-	t.Cleanup(c.stop)
 	c.waitReady()
-	return c
 }
 
 func testLogger(t *testing.T) *slog.Logger {
@@ -93,9 +130,13 @@ func (c *simCluster) start(id string) error {
 	if s.wrap != nil {
 		store = s.wrap(store)
 	}
+	init := c.init
+	if s.init != nil {
+		init = s.init
+	}
 	node, err := shard.New(shard.Config{
-		ID: id, Native: id + ":native", Peer: id, Store: store, Init: c.init,
-		Groups: c.groups, Replicas: 3, Logger: c.logs,
+		ID: id, Native: id + ":native", Peer: id, Store: store, Init: init,
+		Groups: c.groups, Replicas: 3, Logger: c.logs, Clock: s.clock,
 	})
 	if err != nil {
 		return err

@@ -92,6 +92,9 @@ func TestEveryKindIsOneOutcome(t *testing.T) {
 	if errors.Is(&op.Error{Kind: op.KindUnavailable}, context.Canceled) {
 		t.Error("an unavailable error matches context.Canceled")
 	}
+	if errors.Is((*op.Error)(nil), op.ErrRefused) {
+		t.Error("no error matches one")
+	}
 }
 
 func TestHashTags(t *testing.T) {

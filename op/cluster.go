@@ -53,7 +53,7 @@ type ReplicaStatus struct {
 	Keys    int64  `codec:"keys"`
 	Bytes   int64  `codec:"bytes"`  // logical
 	Digest  uint64 `codec:"digest"` // of the state at Applied
-	Reason  string `codec:"reason"` // why it is quarantined
+	Reason  string `codec:"reason"` // why it is quarantined, or should not lead
 }
 
 func (Status) Code() Code                 { return CodeStatus }

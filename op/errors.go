@@ -55,8 +55,12 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Is makes errors.Is work with the sentinels of this package.
+// Is makes errors.Is work with the sentinels of this package. A nil *Error, as in the
+// Result of an operation that was done, matches none.
 func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
 	switch e.Kind {
 	case KindInvalid, KindConflict:
 		return target == ErrRefused

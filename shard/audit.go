@@ -79,7 +79,7 @@ func (g *group) disagree(index, mine uint64, others []ballot) {
 	g.log.Error("replicas differ", "index", index, "digest", fmt.Sprintf("%016x", mine), "others", fmt.Sprintf("%+v", others))
 	if outvoted(mine, g.replica.readyTerm() != 0, others) {
 		reason := fmt.Sprintf("its state differs from the other replicas' at index %d", index)
-		g.node.background.Go(func() { g.node.quarantine(g.id, reason) })
+		g.node.background.start(func() { g.node.quarantine(g.id, reason) })
 	}
 }
 
@@ -93,11 +93,25 @@ func (n *Node) digestAt(q digestQuestion) digestAnswer {
 	return digestAnswer{known, digest}
 }
 
+// quarantined reports whether this node's replica of a group is out of service, and why.
+func (n *Node) quarantined(group uint64) (reason string, out bool) {
+	n.mu.RLock()
+	reason, out = n.outOfService[group]
+	n.mu.RUnlock()
+	if out {
+		return reason, true
+	}
+	return n.cfg.Store.Quarantined(group)
+}
+
 // quarantine takes this node's replica of a group out of service, for good: the
 // mark in the data directory outlives the process.
 func (n *Node) quarantine(group uint64, reason string) {
 	n.log.Error("replica goes into quarantine: this node no longer serves the group; replace the replica",
 		"group", group, "reason", reason)
+	n.mu.Lock()
+	n.outOfService[group] = reason
+	n.mu.Unlock()
 	if err := n.cfg.Store.Quarantine(group, reason); err != nil {
 		n.log.Error("quarantine could not be marked in the data directory", "group", group, "err", err)
 	}

@@ -33,7 +33,7 @@ func (g *group) balance() {
 		if r.Node == g.node.cfg.ID {
 			return
 		}
-		if !g.eligible(ctx, r.Node) {
+		if !g.node.eligible(ctx, r.Node, g.replica) {
 			continue
 		}
 		if err := g.handOverTo(ctx, r); err != nil {
@@ -44,18 +44,22 @@ func (g *group) balance() {
 	}
 }
 
-// eligible reports whether node's replica is up, not leaving, and caught up.
-func (g *group) eligible(ctx context.Context, node string) bool {
-	if !g.node.peers.Reachable(node) {
+// errNoSuccessor means that a leader has nobody to hand over to.
+var errNoSuccessor = errors.New("no other replica is up and caught up")
+
+// eligible reports whether node may lead instead of r, the leader's replica: it is
+// up, not leaving, its replica has caught up, and its disk takes what that writes.
+func (n *Node) eligible(ctx context.Context, node string, r *replica) bool {
+	if !n.peers.Reachable(node) {
 		return false
 	}
 	var status op.NodeStatus
-	if err := g.node.ask(ctx, node, callStatus, struct{}{}, &status); err != nil || status.State != stateUp {
+	if err := n.ask(ctx, node, callStatus, struct{}{}, &status); err != nil || status.State != stateUp {
 		return false
 	}
-	for _, r := range status.Replicas {
-		if r.Group == g.id {
-			return r.Role == roleFollower && r.Applied+closeBehind >= g.fsm.Applied()
+	for _, s := range status.Replicas {
+		if s.Group == r.group {
+			return s.Role == roleFollower && s.Reason == "" && s.Applied+closeBehind >= r.machine.Applied()
 		}
 	}
 	return false
@@ -64,13 +68,17 @@ func (g *group) eligible(ctx context.Context, node string) bool {
 // handOverTo makes another replica the leader. New writes wait meanwhile and those
 // in flight end first, so that nobody's outcome is in doubt.
 func (g *group) handOverTo(ctx context.Context, to placement.Replica) error {
-	g.moving.Lock()
+	if !g.moving.TryLock() {
+		return errors.New("it is being handed over already")
+	}
 	defer g.moving.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, g.node.cfg.Timing.Write)
+	defer cancel()
 	defer g.batcher.release()
 	if err := g.batcher.hold(ctx); err != nil {
 		return fmt.Errorf("writes in flight did not end: %w", err)
 	}
-	if err := g.replica.handOver(raft.ServerID(to.ServerID(g.id))); err != nil {
+	if err := g.replica.handOver(ctx, raft.ServerID(to.ServerID(g.id))); err != nil {
 		return err
 	}
 	g.log.Info("leadership handed over", "to", to.Node)
@@ -81,9 +89,9 @@ func (g *group) handOverTo(ctx context.Context, to placement.Replica) error {
 // and returns its node.
 func (g *group) handOverToBest(ctx context.Context) (string, error) {
 	placed, _ := g.node.Map().Group(g.id)
-	err := errors.New("no other replica is up and caught up")
+	err := errNoSuccessor
 	for _, r := range placed.Replicas {
-		if r.Node == g.node.cfg.ID || !g.eligible(ctx, r.Node) {
+		if r.Node == g.node.cfg.ID || !g.node.eligible(ctx, r.Node, g.replica) {
 			continue
 		}
 		if err = g.handOverTo(ctx, r); err == nil {
@@ -101,7 +109,7 @@ func (g *group) unstick() {
 		return
 	}
 	g.log.Error("Raft is stuck in a leadership transfer; the replica is restarted")
-	g.node.background.Go(func() { g.node.rehost(g) })
+	g.node.background.start(func() { g.node.rehost(g) })
 }
 
 // transferHere carries out a transfer if this node leads the group.
@@ -114,7 +122,10 @@ func (n *Node) transferHere(ctx context.Context, o op.Transfer) proposal {
 	if err != nil {
 		return failedProposal(op.Unavailable("group %d was not handed over: %v", o.Group, err))
 	}
-	p := n.meta.change(ctx, metaCommand{Prefer: &preference{Group: o.Group, Node: to}})
+	p := n.change(ctx, metaCommand{Prefer: &preference{Group: o.Group, Node: to}})
+	if p.Kind != 0 {
+		p = failedProposal(op.UnknownOutcome("%s leads group %d now, but may not stay: %s", to, o.Group, p.Text))
+	}
 	p.Leader = to
 	return p
 }
@@ -132,7 +143,7 @@ func (g *group) transfer(ctx context.Context, node string) (string, error) {
 		if r.Node != node {
 			continue
 		}
-		if !g.eligible(ctx, node) {
+		if !g.node.eligible(ctx, node, g.replica) {
 			return "", fmt.Errorf("%s is down, leaving, or behind", node)
 		}
 		return node, g.handOverTo(ctx, r)

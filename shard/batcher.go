@@ -188,8 +188,7 @@ func (b *batcher) take() *batch {
 	return first
 }
 
-// finish waits for an entry's outcome. It is not waited for when the batcher
-// closes: Raft may leave a future without an answer when it shuts down.
+// finish waits for an entry's outcome.
 func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 	err := future.Error()
 	done.late.Stop()
@@ -214,6 +213,8 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 		done.reply(func(i int) op.Result { return response[i] })
 	case error:
 		done.fail(op.UnknownOutcome("the state machine halted: %v", response))
+	default:
+		done.fail(op.UnknownOutcome("the state machine answered with a %T", response))
 	}
 }
 
@@ -264,16 +265,20 @@ func (b *batcher) release() {
 	b.wake()
 }
 
-// close refuses what has not been proposed.
+// close refuses what has not been proposed, and waits for what has, as long as an
+// outcome may take: Raft, which is to be shut down next, forgets some of it then.
 func (b *batcher) close() {
 	b.mu.Lock()
 	b.closed = true
 	left := b.queue
 	b.queue, b.bytes, b.ops = nil, 0, 0
 	b.mu.Unlock()
-	b.stop()
-	b.wg.Wait()
 	for _, waiting := range left {
 		waiting.fail(op.Unavailable("the replica is stopping"))
 	}
+	b.stop()
+	b.wg.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+	defer cancel()
+	_ = b.hold(ctx) // past that, the waiters have been told that nobody knows
 }

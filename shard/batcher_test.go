@@ -51,15 +51,20 @@ func (r *fakeRaft) flying() []*fakeFuture {
 
 // finish ends the oldest entry; without err, each operation's result is its place.
 func (r *fakeRaft) finish(err error) {
-	r.mu.Lock()
-	f := r.pending[0]
-	r.pending = r.pending[1:]
-	r.mu.Unlock()
-	results := make([]op.Result, f.entry.Len())
+	results := make([]op.Result, r.flying()[0].entry.Len())
 	for i := range results {
 		results[i].Number = int64(i)
 	}
-	f.err, f.res = err, results
+	r.answer(err, results)
+}
+
+// answer ends the oldest entry.
+func (r *fakeRaft) answer(err error, response any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.pending[0]
+	r.pending = r.pending[1:]
+	f.err, f.res = err, response
 	close(f.done)
 }
 
@@ -298,6 +303,54 @@ func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
 		refuse(nil)
 		if b.stuck(10 * time.Second) {
 			t.Error("stuck after an entry went through")
+		}
+	})
+}
+
+func TestCloseWaitsForEntriesInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		synctest.Wait()
+		go func() {
+			time.Sleep(time.Second)
+			r.finish(nil)
+		}()
+		start := time.Now()
+		b.close()
+		synctest.Wait()
+		if got := replies.all(); len(got) != 1 || got[0].Err != nil || time.Since(start) != time.Second {
+			t.Errorf("closed after %v with %+v, want the entry done after 1 s", time.Since(start), got)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitLongerThanAnOutcomeMayTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := startBatcher(t)
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		synctest.Wait()
+		start := time.Now()
+		b.close()
+		synctest.Wait()
+		if got := replies.all(); len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnknownOutcome) || time.Since(start) != 5*time.Second {
+			t.Errorf("closed after %v with %+v, want unknown after 5 s", time.Since(start), got)
+		}
+	})
+}
+
+func TestAnAnswerOfAnotherKindIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		synctest.Wait()
+		r.answer(nil, nil)
+		synctest.Wait()
+		if got := replies.all(); len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnknownOutcome) {
+			t.Errorf("got %+v, want unknown", got)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (n *Node) HandleCall(ctx context.Context, from Caller, request []byte) ([]b
 	case callStatus:
 		return op.EncodeDetail(n.status()), nil
 	case callPropose:
-		return answer(body, func(c metaCommand) proposal { return n.meta.propose(ctx, c) })
+		return answer(body, func(c metaCommand) proposal { return n.proposeHere(ctx, c) })
 	case callTransfer:
 		return answer(body, func(o op.Transfer) proposal { return n.transferHere(ctx, o) })
 	}

@@ -127,6 +127,20 @@ func (c *Config) check() error {
 		c.Clock = monotonicClock()
 	}
 	c.Timing = c.Timing.withDefaults()
+	return c.checkNewCluster()
+}
+
+// checkNewCluster refuses what the first cluster map would not hold: to find that out
+// only once the cluster has formed would be too late.
+func (c *Config) checkNewCluster() error {
+	switch {
+	case c.Groups < 1 || c.Groups > placement.MaxGroups:
+		return op.Invalid("groups", "is %d; it must lie between 1 and %d", c.Groups, placement.MaxGroups)
+	case c.Replicas < 1 || c.Replicas > placement.MaxReplicas || c.Replicas%2 == 0:
+		return op.Invalid("replicas", "is %d; it must be odd and lie between 1 and %d", c.Replicas, placement.MaxReplicas)
+	case len(c.Init) > placement.MaxNodes:
+		return op.Invalid("init", "names %d members; there can be %d", len(c.Init), placement.MaxNodes)
+	}
 	return c.checkInit()
 }
 

@@ -15,9 +15,10 @@ import (
 // A cluster forms once, from the set of nodes given to all of them. Each node made
 // up a random incarnation when its data directory was created. The members tell each
 // other theirs; who knows all of them is formed, and the cluster's id is a hash of
-// the set, so that all arrive at the same one without a leader. A member whose
-// directory was wiped comes with another incarnation than the formed ones remember,
-// and is refused.
+// the set, so that all arrive at the same one without a leader. Who hears a formed
+// member takes over the set from it, so that a member that is wiped or lost while the
+// others form cannot part them. A member whose directory was wiped comes with another
+// incarnation than the formed ones remember, and is refused.
 
 // greetPeriod is how often an unformed node greets the members it does not know yet.
 const greetPeriod = 200 * time.Millisecond
@@ -59,7 +60,7 @@ func initIDs(init []Member) []string {
 }
 
 // form makes this node a member of the cluster that Init describes. It waits, until
-// ctx ends, for every member to be heard.
+// ctx ends, for every member to be heard, or one that is formed.
 func (n *Node) form(ctx context.Context) error {
 	self := n.cfg.Store.Identity()
 	members := map[string]string{self.Node: self.Incarnation}
@@ -77,6 +78,9 @@ func (n *Node) form(ctx context.Context) error {
 			}
 			if err := n.admit(m.ID, g); err != nil {
 				return err
+			}
+			if g.Cluster != "" {
+				return n.cfg.Store.Form(g.Cluster, g.Members)
 			}
 			members[m.ID] = g.Incarnation
 		}
@@ -108,6 +112,11 @@ func (n *Node) admit(id string, g greeting) error {
 	case remembered != self.Incarnation:
 		return formationError("%s belongs to cluster %s and knows %s with another data directory; "+
 			"an emptied node must not come back under its old id: restore its directory or replace the node", id, g.Cluster, self.Node)
+	case !slices.Equal(sortedKeys(g.Members), initIDs(n.cfg.Init)):
+		return formationError("%s belongs to cluster %s of the members %v, this node was given %v; --init must be the same everywhere",
+			id, g.Cluster, sortedKeys(g.Members), initIDs(n.cfg.Init))
+	case g.Cluster != clusterID(g.Members):
+		return formationError("%s names members that did not form its cluster, %s", id, g.Cluster)
 	}
 	return nil
 }

@@ -30,10 +30,10 @@ type group struct {
 	hints   *hints
 	touches *touches
 
-	moving     sync.Mutex // one attempt to hand over at a time
-	lastMark   raftfsm.Mark
-	configured atomic.Pointer[op.GroupSettings] // the settings proposed last, while under way
-	sweeping   atomic.Bool
+	moving      sync.Mutex   // held by the one attempt to hand over
+	lastMark    raftfsm.Mark // of upkeep
+	configuring atomic.Bool  // an op.Configure is under way
+	sweeping    atomic.Bool  // an op.Sweep is under way
 
 	hosted chan struct{} // closed when the node has put the group into service
 	ctx    context.Context
@@ -90,6 +90,10 @@ func (g *group) read(o op.Read, level op.Level, reply op.Replier) {
 		g.reads.add(o, reply)
 		return
 	}
+	if !g.replica.caughtUp() {
+		reply.Reply(op.Fail(g.behind()))
+		return
+	}
 	reply.Reply(g.readNow(o))
 }
 
@@ -120,6 +124,18 @@ func (g *group) elsewhere() *op.Error {
 	}
 }
 
+// behind tells a reader to ask another replica, of which the leader is sure to answer.
+func (g *group) behind() *op.Error {
+	leader := g.replica.leaderNode()
+	if leader == "" || leader == g.node.cfg.ID {
+		return op.Unavailable("this node's replica of group %d has started and is catching up", g.id)
+	}
+	return &op.Error{
+		Kind: op.KindWrongNode, Node: leader, Epoch: g.node.Map().Epoch,
+		Message: "this node's replica of the key's group has started and is catching up",
+	}
+}
+
 // refuse says why Raft took no entry.
 func (g *group) refuse(err error) *op.Error {
 	if e := g.elsewhere(); e.Kind == op.KindWrongNode && e.Node != "" {
@@ -147,7 +163,7 @@ func (g *group) sendHints(ctx context.Context, keys [][]byte) {
 // halt takes this replica out of service: its state machine met an entry that it
 // cannot apply.
 func (g *group) halt(err error) {
-	g.node.background.Go(func() {
+	g.node.background.start(func() {
 		<-g.hosted
 		g.node.quarantine(g.id, "the state machine halted: "+err.Error())
 	})

@@ -8,7 +8,7 @@ import (
 // stall on a million keys that end together.
 const sweepLimit = 512
 
-// reply is an op.Replier for operations that the node proposes itself.
+// replyFunc is an op.Replier for operations that the node proposes itself.
 type replyFunc func(op.Result)
 
 func (f replyFunc) Reply(res op.Result) { f(res) }
@@ -31,10 +31,10 @@ func (g *group) sweep() {
 // group's differ, so that they change at one index on all replicas.
 func (g *group) configure() {
 	want := op.GroupSettings{MaxBytes: g.node.Map().Settings.MaxBytes}
-	if g.replica.readyTerm() == 0 || g.fsm.Stats().Settings == want || !g.configured.CompareAndSwap(nil, &want) {
+	if g.replica.readyTerm() == 0 || g.fsm.Stats().Settings == want || !g.configuring.CompareAndSwap(false, true) {
 		return
 	}
 	g.batcher.add(op.Append(nil, op.Configure{Settings: want}), replyFunc(func(op.Result) {
-		g.configured.Store(nil)
+		g.configuring.Store(false)
 	}))
 }

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -166,17 +165,19 @@ func (m *meta) propose(ctx context.Context, c metaCommand) proposal {
 	if m.replica.readyTerm() == 0 {
 		return failedProposal(op.Unavailable("this node does not lead the meta group"))
 	}
-	future := m.replica.raft.Apply(op.EncodeDetail(c), m.node.cfg.Timing.Write)
-	done := make(chan proposal, 1)
-	go func() { done <- proposalOf(future) }()
-	ctx, cancel := context.WithTimeout(ctx, m.node.cfg.Timing.Write)
+	timeout := m.node.cfg.Timing.Write
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	select {
-	case p := <-done:
-		return p
-	case <-ctx.Done():
-		return failedProposal(op.UnknownOutcome("no quorum of the meta group answered: %v", ctx.Err()))
+	p, err := await(ctx, &m.replica.calls, func() proposal {
+		return proposalOf(m.replica.raft.Apply(op.EncodeDetail(c), timeout))
+	})
+	switch {
+	case errors.Is(err, errStopping):
+		return failedProposal(op.Unavailable("the node is stopping"))
+	case err != nil:
+		return failedProposal(op.UnknownOutcome("no quorum of the meta group answered: %v", err))
 	}
+	return p
 }
 
 func proposalOf(future raft.ApplyFuture) proposal {
@@ -189,21 +190,18 @@ func proposalOf(future raft.ApplyFuture) proposal {
 	return future.Response().(proposal)
 }
 
-// handOver gives the meta group's leadership to another voter, if this node has it.
-func (m *meta) handOver() error {
-	if m.replica.readyTerm() == 0 {
-		return nil
-	}
+// handOver gives the meta group's leadership to another voter.
+func (m *meta) handOver(ctx context.Context) error {
 	voters, err := m.replica.voters()
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("the meta group has no other voter that can be reached")
+	err = errNoSuccessor
 	for _, v := range voters {
-		if v.ID == m.replica.id || !m.node.peers.Reachable(nodeOf(v.ID)) {
+		if v.ID == m.replica.id || !m.node.eligible(ctx, nodeOf(v.ID), m.replica) {
 			continue
 		}
-		if err = m.replica.handOver(v.ID); err == nil {
+		if err = m.replica.handOver(ctx, v.ID); err == nil {
 			return nil
 		}
 	}

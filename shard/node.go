@@ -22,21 +22,24 @@ type Node struct {
 	cfg   Config
 	log   *slog.Logger
 	peers Peers
-	meta  *meta
 
+	meta     atomic.Pointer[meta] // nil until Start has opened it
 	current  atomic.Pointer[placement.Map]
 	draining atomic.Bool
 	failed   chan error // see Failed
 
-	mu     sync.RWMutex
-	groups map[uint64]*group
-	closed bool
+	hosting sync.Mutex // held while a replica is opened, or closed to be opened anew
+
+	mu           sync.RWMutex
+	groups       map[uint64]*group
+	outOfService map[uint64]string // groups put in quarantine by this process, and why
+	closed       bool
 
 	clusterOps chan struct{} // bounds the cluster operations under way
 	mapKick    chan struct{}
 	ctx        context.Context
 	stop       context.CancelFunc
-	background sync.WaitGroup
+	background tasks
 }
 
 // maxClusterOps is how many cluster operations a node works on at once.
@@ -49,10 +52,11 @@ func New(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Logger.With("node", cfg.ID),
-		groups:     map[uint64]*group{},
-		clusterOps: make(chan struct{}, maxClusterOps),
-		mapKick:    make(chan struct{}, 1),
-		failed:     make(chan error, 1),
+		groups:       map[uint64]*group{},
+		outOfService: map[uint64]string{},
+		clusterOps:   make(chan struct{}, maxClusterOps),
+		mapKick:      make(chan struct{}, 1),
+		failed:       make(chan error, 1),
 	}
 	n.current.Store(new(placement.Map))
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -96,9 +100,15 @@ func (n *Node) Start(ctx context.Context, peers Peers) error {
 		return err
 	}
 	n.mu.Lock()
-	n.meta = m
+	closed := n.closed
+	if !closed {
+		n.meta.Store(m)
+	}
 	n.mu.Unlock()
-	n.background.Go(n.followMap)
+	if closed {
+		return errors.Join(errStopping, m.close())
+	}
+	n.background.start(n.followMap)
 	n.kickMap()
 	return nil
 }
@@ -158,7 +168,13 @@ func (n *Node) fail(err error) {
 
 // host starts the node's replica of a group unless it runs or is in quarantine.
 func (n *Node) host(id uint64) error {
-	if reason, yes := n.cfg.Store.Quarantined(id); yes {
+	n.hosting.Lock()
+	defer n.hosting.Unlock()
+	return n.hostLocked(id)
+}
+
+func (n *Node) hostLocked(id uint64) error {
+	if reason, yes := n.quarantined(id); yes {
 		n.log.Error("replica stays in quarantine: this node does not serve the group; replace the replica",
 			"group", id, "reason", reason)
 		return nil
@@ -185,13 +201,15 @@ func (n *Node) host(id uint64) error {
 
 // rehost stops a group's replica and starts it anew from its data.
 func (n *Node) rehost(g *group) {
-	if n.removeGroup(g.id) != g {
-		return
+	n.hosting.Lock()
+	defer n.hosting.Unlock()
+	if n.group(g.id) != g || n.removeGroup(g.id) != g {
+		return // it is being closed, or was restarted meanwhile
 	}
 	if err := g.close(); err != nil {
 		n.log.Warn("close a replica to restart it", "group", g.id, "err", err)
 	}
-	if err := n.host(g.id); err != nil {
+	if err := n.hostLocked(g.id); err != nil {
 		n.fail(err)
 	}
 }
@@ -233,12 +251,10 @@ func (n *Node) replica(group uint64) *replica {
 		}
 		return nil
 	}
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	if n.meta == nil {
-		return nil
+	if m := n.meta.Load(); m != nil {
+		return m.replica
 	}
-	return n.meta.replica
+	return nil
 }
 
 // placed returns a group's line in m and this node's replica in it.
@@ -265,41 +281,6 @@ func votersOf(g placement.Group) []raft.Server {
 	return servers
 }
 
-// Drain hands over, until ctx ends, every leadership that the node has. Requests are
-// served on, and sent to the new leaders.
-func (n *Node) Drain(ctx context.Context) error {
-	n.draining.Store(true)
-	var wg sync.WaitGroup
-	errs := make(chan error, len(n.hosted())+1)
-	for _, g := range n.hosted() {
-		if g.replica.readyTerm() == 0 {
-			continue
-		}
-		wg.Go(func() {
-			if _, err := g.handOverToBest(ctx); err != nil {
-				errs <- fmt.Errorf("group %d: %w", g.id, err)
-			}
-		})
-	}
-	if n.meta != nil {
-		wg.Go(func() {
-			if err := n.meta.handOver(); err != nil {
-				errs <- fmt.Errorf("meta group: %w", err)
-			}
-		})
-	}
-	wg.Wait()
-	close(errs)
-	var all error
-	for err := range errs {
-		all = errors.Join(all, err)
-	}
-	return all
-}
-
-// Undrain lets the node lead again, if it is not to stop after all.
-func (n *Node) Undrain() { n.draining.Store(false) }
-
 // Close stops the node's replicas. It may be called again.
 func (n *Node) Close() error {
 	n.mu.Lock()
@@ -312,26 +293,27 @@ func (n *Node) Close() error {
 	n.groups = map[uint64]*group{}
 	n.mu.Unlock()
 	n.stop()
-	errs := make([]error, 0, len(groups)+1)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
+	errs := make(chan error, len(groups)+1)
 	for _, g := range groups {
-		wg.Go(func() {
-			err := g.close()
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		})
+		go func() { errs <- g.close() }()
 	}
-	wg.Wait()
-	if n.meta != nil {
-		errs = append(errs, n.meta.close())
+	go func() { errs <- n.closeMeta() }()
+	var all error
+	for range cap(errs) {
+		all = errors.Join(all, <-errs)
 	}
-	n.background.Wait()
-	return errors.Join(errs...)
+	return errors.Join(all, n.background.close(context.Background()))
 }
 
-// WaitReady returns when every group hosted here knows a leader, or with ctx's error.
+func (n *Node) closeMeta() error {
+	if m := n.meta.Load(); m != nil {
+		return m.close()
+	}
+	return nil
+}
+
+// WaitReady returns when every group hosted here knows a leader and has caught up
+// after the start, or with ctx's error.
 func (n *Node) WaitReady(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -351,10 +333,10 @@ func (n *Node) isReady() bool {
 		return false
 	}
 	for _, id := range m.Replicas(n.cfg.ID) {
-		if _, out := n.cfg.Store.Quarantined(id); out {
+		if _, out := n.quarantined(id); out {
 			continue
 		}
-		if r := n.replica(id); r == nil || r.leaderNode() == "" {
+		if r := n.replica(id); r == nil || r.leaderNode() == "" || !r.caughtUp() {
 			return false
 		}
 	}

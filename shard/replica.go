@@ -38,15 +38,21 @@ type replica struct {
 
 	raft  *raft.Raft
 	ready atomic.Uint64 // the term this replica leads and is ready in, or 0
+	end   uint64        // the last index of the log at the start
+	level atomic.Bool   // see caughtUp
 
 	mu     sync.Mutex
 	handed map[handover]bool // transfers tried, see handOver
 	since  time.Time         // when ready was set
 
-	wg   sync.WaitGroup
-	ctx  context.Context
-	stop context.CancelFunc
+	calls tasks          // what waits for an answer of Raft
+	wg    sync.WaitGroup // watch
+	ctx   context.Context
+	stop  context.CancelFunc
 }
+
+// errStopping is the answer of a node or a replica that is being closed.
+var errStopping = errors.New("it is stopping")
 
 type handover struct {
 	term uint64
@@ -89,8 +95,11 @@ func (r *replica) start(c replicaConfig) error {
 	if err := bootstrap(conf, c, r.store, transport); err != nil {
 		return err
 	}
-	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store}
 	var err error
+	if r.end, err = r.store.Logs.LastIndex(); err != nil {
+		return fmt.Errorf("find the end of group %d's log: %w", r.group, err)
+	}
+	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store}
 	if r.raft, err = raft.NewRaft(conf, fsm, gapLogs{r.store.Logs}, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
@@ -122,28 +131,6 @@ func raftConfig(id raft.ServerID, heartbeat time.Duration, log hclog.Logger) *ra
 	conf.TrailingLogs = 4096
 	conf.Logger = log
 	return conf
-}
-
-// bootstrap writes the first configuration of a replica that was never born here.
-// One that was and has lost its state could vote twice in a term: it is refused.
-func bootstrap(conf *raft.Config, c replicaConfig, st *storage.Replica, transport raft.Transport) error {
-	has, err := raft.HasExistingState(st.Logs, st.Stable, st.Snapshots)
-	if err != nil {
-		return fmt.Errorf("read the state of group %d: %w", c.group, err)
-	}
-	if c.store.Born(c.group, c.self.Generation) {
-		if !has {
-			return fmt.Errorf("group %d: the replica's log is gone from the data directory; "+
-				"it must not vote again: restore the directory, or replace this node", c.group)
-		}
-		return nil
-	}
-	if !has {
-		if err := raft.BootstrapCluster(conf, st.Logs, st.Stable, st.Snapshots, transport, raft.Configuration{Servers: c.servers}); err != nil {
-			return fmt.Errorf("bootstrap group %d: %w", c.group, err)
-		}
-	}
-	return c.store.MarkBorn(c.group, c.self.Generation)
 }
 
 // watch follows the replica's leadership and takes over when a term is won. The
@@ -180,8 +167,8 @@ func (r *replica) leads() (term uint64, ok bool) {
 // terms' entries are too.
 func (r *replica) takeOver(term uint64) {
 	r.ready.Store(0)
-	future := r.raft.Apply(r.takeover(), r.timing.Write)
-	if err := future.Error(); err != nil {
+	failed, err := await(r.ctx, &r.calls, func() error { return r.raft.Apply(r.takeover(), r.timing.Write).Error() })
+	if err = errors.Join(failed, err); err != nil {
 		r.log.Debug("could not take over", "term", term, "err", err)
 		return
 	}
@@ -249,7 +236,7 @@ func (r *replica) voters() ([]raft.Server, error) {
 
 // handOver asks Raft to make to the leader. It is tried once per target and term:
 // a second try while the first hangs in Raft would make it refuse all entries.
-func (r *replica) handOver(to raft.ServerID) error {
+func (r *replica) handOver(ctx context.Context, to raft.ServerID) error {
 	term := r.readyTerm()
 	if term == 0 {
 		return raft.ErrNotLeader
@@ -261,12 +248,21 @@ func (r *replica) handOver(to raft.ServerID) error {
 	if tried {
 		return fmt.Errorf("handing group %d to %s was tried in this term already", r.group, to)
 	}
-	return r.raft.LeadershipTransferToServer(to, raft.ServerAddress(to)).Error()
+	failed, err := await(ctx, &r.calls, func() error {
+		return r.raft.LeadershipTransferToServer(to, raft.ServerAddress(to)).Error()
+	})
+	return errors.Join(failed, err)
 }
 
-// close stops the replica. Entries in flight end with their futures.
+// close stops the replica. First it waits for what Raft has yet to answer, since some
+// of that Raft never answers once it has been told to shut down.
 func (r *replica) close() error {
 	r.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), r.timing.Write)
+	defer cancel()
+	if err := r.calls.close(ctx); err != nil {
+		r.log.Warn("Raft is stopped with questions unanswered", "err", err)
+	}
 	err := r.raft.Shutdown().Error()
 	r.wg.Wait()
 	return errors.Join(err, r.store.Close())

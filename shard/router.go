@@ -85,12 +85,16 @@ func (n *Node) serveCluster(o op.Op, reply op.Replier) {
 		reply.Reply(op.Fail(op.Unavailable("%d cluster operations are under way already", maxClusterOps)))
 		return
 	}
-	n.background.Go(func() {
+	started := n.background.start(func() {
 		defer func() { <-n.clusterOps }()
 		ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.Timing.Write)
 		defer cancel()
 		reply.Reply(n.clusterOp(ctx, o))
 	})
+	if !started {
+		<-n.clusterOps
+		reply.Reply(op.Fail(op.Unavailable("the node is stopping")))
+	}
 }
 
 func (n *Node) clusterOp(ctx context.Context, o op.Op) op.Result {
@@ -124,10 +128,20 @@ func (n *Node) hello(o op.Hello) op.Result {
 
 // change brings a change of the cluster map to the meta group's leader.
 func (n *Node) change(ctx context.Context, c metaCommand) proposal {
-	if n.replica(metaGroup) == nil {
+	m := n.meta.Load()
+	if m == nil {
 		return failedProposal(op.Unavailable("the node is starting"))
 	}
-	return n.meta.change(ctx, c)
+	return m.change(ctx, c)
+}
+
+// proposeHere carries out a change that another node sends to the meta group's leader.
+func (n *Node) proposeHere(ctx context.Context, c metaCommand) proposal {
+	m := n.meta.Load()
+	if m == nil {
+		return failedProposal(op.Unavailable("the node is starting"))
+	}
+	return m.propose(ctx, c)
 }
 
 // routeTransfer brings a transfer to the group's leader.

@@ -46,7 +46,7 @@ func (n *Node) replicaStatus(id uint64) op.ReplicaStatus {
 		return g.status()
 	}
 	s := op.ReplicaStatus{Group: id, Role: roleStarting}
-	if reason, out := n.cfg.Store.Quarantined(id); out {
+	if reason, out := n.quarantined(id); out {
 		s.Role, s.Reason = roleQuarantined, reason
 	}
 	return s
@@ -62,6 +62,9 @@ func (r *replica) status() op.ReplicaStatus {
 		s.Role = roleLeader
 	case raft.Candidate:
 		s.Role = roleCandidate
+	}
+	if err := r.store.WriteError(); err != nil {
+		s.Reason = "its last write failed: " + err.Error()
 	}
 	return s
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ringraft/ringraft/op"
 )
 
 const (
@@ -13,6 +15,8 @@ const (
 	// touchesPerEntry is how many touches an entry carries; one with more
 	// operations carries as many as operations.
 	touchesPerEntry = 64
+	// touchBytes bounds an entry's touches too, so that long keys do not swell it.
+	touchBytes = 256 << 10
 	// touchQueue bounds the touches that wait for an entry; the newest are dropped.
 	touchQueue = 8192
 )
@@ -109,7 +113,7 @@ func (t *touches) add(keys [][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range keys {
-		if len(t.queue) >= touchQueue || t.known[string(k)] {
+		if len(t.queue) >= touchQueue || len(k) > op.MaxKey || t.known[string(k)] {
 			continue
 		}
 		t.known[string(k)] = true
@@ -126,15 +130,16 @@ func (t *touches) take(ops int) [][]byte {
 	}
 	limit := min(max(touchesPerEntry, ops), maxTouches)
 	taken := make([][]byte, 0, min(limit, len(t.queue)))
-	used := 0
+	used, size := 0, 0
 	for _, k := range t.queue {
-		if len(taken) == limit {
+		if len(taken) == limit || size+len(k) > touchBytes {
 			break
 		}
 		used++
 		delete(t.known, string(k))
 		if t.old(k) {
 			taken = append(taken, k)
+			size += len(k)
 		}
 	}
 	t.queue = t.queue[used:]

@@ -52,6 +52,25 @@ func TestAnEntryCarriesBoundedTouches(t *testing.T) {
 	}
 }
 
+func TestLongKeysDoNotSwellAnEntry(t *testing.T) {
+	q := newTouches(func([]byte) bool { return true })
+	var long [][]byte
+	for i := range 200 {
+		long = append(long, fmt.Appendf(nil, "%0*d", op.MaxKey, i))
+	}
+	q.add(append(long, make([]byte, op.MaxKey+1)))
+	left := 0
+	for taken := q.take(op.MaxKeys); len(taken) > 0; taken = q.take(op.MaxKeys) {
+		if n := len(taken) * op.MaxKey; n > touchBytes {
+			t.Errorf("an entry carries %d bytes of touches, the bound is %d", n, touchBytes)
+		}
+		left += len(taken)
+	}
+	if left != 200 {
+		t.Errorf("%d touches were taken, want 200: the key that cannot be left out", left)
+	}
+}
+
 func TestHintsLeaveTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := make(chan int, 100)

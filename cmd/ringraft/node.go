@@ -27,7 +27,14 @@ func runNode(ctx context.Context, cfg serverConfig, log *slog.Logger) error {
 	if errors.As(err, &stall) {
 		return err // closing would wait for the disk; the process must end instead
 	}
-	return errors.Join(err, p.stop(cfg.stopTimeout))
+	stopped := make(chan error, 1)
+	go func() { stopped <- errors.Join(err, p.stop(cfg.stopTimeout)) }()
+	select {
+	case err := <-stopped:
+		return err
+	case stall := <-p.stalled: // the same holds for a disk that hangs meanwhile
+		return errors.Join(err, stall)
+	}
 }
 
 // parts are what a running node is made of, in the order of their start.

@@ -46,6 +46,9 @@ func (m *walMeta) Load(dir string) (types.PersistentState, error) {
 	if !tail.SealTime.IsZero() {
 		return state, nil
 	}
+	if err := checkWhole(dir, *tail); err != nil {
+		return state, err
+	}
 	sealed, err := recoverSeal(dir, tail)
 	if err != nil {
 		return state, fmt.Errorf("recover segment %s: %w", segment.FileName(*tail), err)

@@ -2,12 +2,43 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
+
+// checkWhole refuses the log's last segment if it was cut off. A segment is allocated
+// in full before anything is written to it, so no crash leaves a short one that holds
+// something; and raft-wal would go on from where it was cut.
+func checkWhole(dir string, tail types.SegmentInfo) error {
+	f, err := os.Open(filepath.Join(dir, segment.FileName(tail)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // raft-wal creates it
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil || stat.Size() >= int64(tail.SizeLimit) {
+		return err
+	}
+	var header, unwritten [segmentHeaderBytes]byte
+	if _, err := f.ReadAt(header[:], 0); err != nil && err != io.EOF {
+		return err
+	}
+	if header == unwritten {
+		return nil
+	}
+	return fmt.Errorf("%w: segment %s has %d bytes of %d; %s", ErrDamaged, segment.FileName(tail), stat.Size(), tail.SizeLimit, adviseReplace)
+}
 
 // segmentFS is raft-wal's file system, save that a segment which is written on after
 // a restart is first cleared behind its last batch.

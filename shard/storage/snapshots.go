@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,8 +18,13 @@ const (
 	snapshotsDir    = "snapshots"
 	snapshotMeta    = "meta.json"
 	snapshotState   = "state.bin"
-	retainSnapshots = 2
 	maxSnapshotMeta = 1 << 20 // bytes
+
+	// retainSnapshots is one. The log between an older snapshot and the newest is
+	// gone, so a replica cannot go on from the older. Raft would try, if the newest
+	// is damaged, and would panic at the gap or, after an install, where there is no
+	// log at all, forget what the replica has acknowledged.
+	retainSnapshots = 1
 )
 
 // fileSnapshots is Raft's file snapshot store, with the file names made durable and
@@ -102,6 +108,15 @@ func (s *fileSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 		return nil, errors.Join(err, wrapped.Cancel())
 	}
 	return wrapped, nil
+}
+
+// Open verifies the whole snapshot before it returns it.
+func (s *fileSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	meta, state, err := s.FileSnapshotStore.Open(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("snapshot %s: %w; if it is damaged, %s", filepath.Join(s.dir, id), err, adviseReplace)
+	}
+	return meta, state, nil
 }
 
 // fileSink removes what its snapshot has written if it cannot be finished.

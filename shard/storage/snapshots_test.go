@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -86,7 +87,7 @@ func TestSnapshotsOnDiskAndInMemory(t *testing.T) {
 			for i := uint64(1); i <= 3; i++ {
 				saveSnapshot(t, r, i*10, 1, fmt.Sprint("state ", i))
 			}
-			wantSnapshots(t, r, "state 3", "state 2")
+			wantSnapshots(t, r, "state 3")
 
 			cancelled := createSnapshot(t, r, 40, 1)
 			io.WriteString(cancelled, "half")
@@ -95,18 +96,18 @@ func TestSnapshotsOnDiskAndInMemory(t *testing.T) {
 			}
 			unfinished := createSnapshot(t, r, 50, 1)
 			io.WriteString(unfinished, "half")
-			wantSnapshots(t, r, "state 3", "state 2")
+			wantSnapshots(t, r, "state 3")
 
 			saveSnapshot(t, r, 5, 2, "newer term")
-			wantSnapshots(t, r, "newer term", "state 3")
+			wantSnapshots(t, r, "newer term")
 			r = restart()
-			wantSnapshots(t, r, "newer term", "state 3")
+			wantSnapshots(t, r, "newer term")
 			r.Close()
 		})
 	}
 	names, err := filepath.Glob(filepath.Join(path, groupsDir, "1.1", snapshotsDir, "*"))
-	if err != nil || len(names) != 2 {
-		t.Errorf("on disk are %v, %v; want two snapshots and no remains", names, err)
+	if err != nil || len(names) != 1 {
+		t.Errorf("on disk are %v, %v; want one snapshot and no remains", names, err)
 	}
 }
 
@@ -159,6 +160,15 @@ func TestReplicaIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"with its last segment cut off": func(t *testing.T, path string) {
+			names, err := filepath.Glob(replica(path, logDir, "*.wal"))
+			if err != nil || len(names) < 2 {
+				t.Fatalf("segments = %v, %v", names, err)
+			}
+			if err := os.Truncate(names[len(names)-1], 100); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,22 +218,42 @@ func TestOnlySnapshotIsDamagedAndTheLogIsEmpty(t *testing.T) {
 	}
 }
 
+func TestSnapshotWithADamagedByteIsNotOpened(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	d := openDir(t, path)
+	r := openReplica(t, d)
+	saveSnapshot(t, r, 10, 1, "older state")
+	saveSnapshot(t, r, 20, 1, "state")
+	files, err := filepath.Glob(filepath.Join(path, groupsDir, "1.1", snapshotsDir, "*", snapshotState))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("snapshots = %v, %v; want one", files, err)
+	}
+	r.Close()
+	write(t, files[0], "statf")
+	r = openReplica(t, d)
+	metas, err := r.Snapshots.List()
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("listed %v, %v; want the damaged one and no other in its place", metas, err)
+	}
+	if _, _, err := r.Snapshots.Open(metas[0].ID); err == nil || !strings.Contains(err.Error(), "replace the node") {
+		t.Errorf("err = %v, want one that says what to do", err)
+	}
+}
+
 func TestHalfRemovedSnapshotBesideAWholeOneIsSwept(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	d := openDir(t, path)
 	r := openReplica(t, d)
-	saveSnapshot(t, r, 10, 1, "old")
 	saveSnapshot(t, r, 20, 1, "new")
 	dir := filepath.Join(path, groupsDir, "1.1", snapshotsDir)
-	old, err := filepath.Glob(filepath.Join(dir, "1-10-*", snapshotMeta))
-	if err != nil || len(old) != 1 {
-		t.Fatalf("snapshots = %v, %v", old, err)
-	}
 	r.Close()
-	if err := os.Remove(old[0]); err != nil {
+	old := filepath.Join(dir, "1-10-1700000000000")
+	if err := os.Mkdir(old, dirMode); err != nil {
 		t.Fatal(err)
 	}
+	write(t, filepath.Join(old, snapshotState), "old")
 	r = openReplica(t, d)
 	wantSnapshots(t, r, "new")
 	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {

@@ -1,0 +1,83 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// skew makes a node's clock differ from the simulation's.
+func (s *simNode) skew(d time.Duration) {
+	s.clock = func() int64 { return time.Now().Add(d).UnixMilli() }
+}
+
+// TestSimWrongClocksShortenOrStretchLivesAndNothingElse: n1's clock is wrong, the
+// others' is right, and the leadership goes round. Group time never goes back, so that
+// it follows the clock that is most ahead among the leaders so far.
+func TestSimWrongClocksShortenOrStretchLivesAndNothingElse(t *testing.T) {
+	for way, skew := range map[string]time.Duration{"ahead": 3 * time.Minute, "behind": -3 * time.Minute} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newUnformedCluster(t, 3, 1)
+				c.nodes["n1"].skew(skew)
+				c.form()
+				var versions uint64
+				write := func(key string, ttl time.Duration) {
+					t.Helper()
+					res := c.do(op.Set{Key: []byte("{s}" + key), Value: []byte("v"), TTL: ttl.Milliseconds()}, op.Local)
+					if res.Version <= versions {
+						t.Errorf("%s got version %d after %d", key, res.Version, versions)
+					}
+					versions = res.Version
+				}
+				lead := func(id string) {
+					t.Helper()
+					c.do(op.Transfer{Group: 1, To: id}, op.Local)
+					if got := c.leader(1); got != id {
+						t.Fatalf("%s leads, want %s", got, id)
+					}
+				}
+				found := func(key string, want bool) {
+					t.Helper()
+					if res := c.do(op.Get{Key: []byte("{s}" + key)}, op.Linearizable); res.Found != want {
+						t.Errorf("%s is found: %v, want %v (led by %s)", key, res.Found, want, c.leader(1))
+					}
+				}
+				lead("n2")
+				write("forever", 0)
+				write("eight minutes", 8*time.Minute)
+				write("a minute", time.Minute)
+				lead("n1")
+				write("a minute of n1", time.Minute)
+				found("forever", true)
+				found("eight minutes", true)
+				found("a minute", skew < 0) // for a clock that is ahead, its end is past
+				lead("n3")
+				write("a minute of n3", time.Minute)
+				found("eight minutes", true)
+				found("a minute of n3", true)
+				time.Sleep(2 * time.Minute)
+				found("forever", true)
+				found("a minute", false)
+				// While group time stands still ahead of all clocks, so does life.
+				found("a minute of n3", skew > 0)
+				time.Sleep(3 * time.Minute)
+				for _, key := range []string{"a minute of n1", "a minute of n3"} {
+					found(key, false)
+				}
+				found("eight minutes", true)
+				time.Sleep(4 * time.Minute)
+				found("eight minutes", false)
+				found("forever", true)
+				for i := range 100 { // an order that went back would show in the digests
+					write(fmt.Sprint(i), 0)
+				}
+				c.checkDigests()
+			})
+		})
+	}
+}
