@@ -98,8 +98,12 @@ func (r *reader) openSession() Op {
 	return OpenSession{OnSlot: uint16(slot), TTL: r.int("ttl")}
 }
 
-// Apply opens the session.
+// Apply opens the session. It checks once more what a log must not hold, since a
+// session of another time to live could not be kept.
 func (o OpenSession) Apply(s State) Result {
+	if err := o.Check(Limits{}); err != nil {
+		return Fail(err)
+	}
 	id, err := s.OpenSession(o.TTL)
 	if err != nil {
 		return Fail(err)

@@ -14,13 +14,16 @@ import (
 // is known at every index without a walk over the records.
 //
 // A term is the xxhash64 of six words, little-endian; the low byte of the first says
-// which fact it is. Keys and values stand in by their own xxhash64.
+// which fact it is. Keys, values and
+// results stand in by their own xxhash64.
 
 const (
-	termRecord = iota + 1 // kind | slot | protected, key, value, version, deadline, 0
-	termOrder             // kind, key, stamp, 0…
-	termSlot              // kind | slot, version counter, 0…
-	termGroup             // kind, max bytes, time, stamp count, 0…
+	termRecord  = iota + 1 // kind | slot | protected, key, value, version, deadline, 0
+	termOrder              // kind, key, stamp, 0…
+	termSlot               // kind | slot, version counter, 0…
+	termGroup              // kind, max bytes, time, stamp count, sessions opened, 0
+	termSession            // kind, id, ttl, deadline, floor, 0
+	termAnswer             // kind, session, sequence, encoded result, 0…
 )
 
 func term(words [6]uint64) uint64 {
@@ -52,6 +55,6 @@ func slotTerm(slot uint16, version uint64) uint64 {
 	return term([6]uint64{termSlot | uint64(slot)<<8, version})
 }
 
-func groupTerm(s op.GroupSettings, time int64, stamp uint64) uint64 {
-	return term([6]uint64{termGroup, uint64(s.MaxBytes), uint64(time), stamp})
+func groupTerm(s op.GroupSettings, time int64, stamp, opened uint64) uint64 {
+	return term([6]uint64{termGroup, uint64(s.MaxBytes), uint64(time), stamp, opened})
 }

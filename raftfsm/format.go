@@ -15,7 +15,8 @@ import (
 )
 
 // A snapshot is the magic, the format (4 bytes) and frames: the header, one block per
-// slot that was ever written, by ascending slot, and the trailer. A frame is
+// slot that was ever written, by ascending slot, one per session, by ascending id, and
+// the trailer. A frame is
 //
 //	payload length (8)  payload  CRC-32C of the payload (4)
 //
@@ -23,21 +24,37 @@ import (
 
 const (
 	magic  = "RRSN"
-	format = 1
+	format = 2
 
 	preambleSize = len(magic) + 4
 	maxFrame     = 1 << 40 // bytes; far over what a slot can hold in memory
 )
 
-// header is what a state has beside its slots, and what to expect of these.
+// header is what a state has beside its slots and sessions, and what to expect of these.
 type header struct {
-	MaxBytes int64
-	Time     int64
-	Applied  uint64
-	Stamp    uint64
-	Slots    uint64 // blocks that follow
-	Records  uint64
-	Bytes    int64 // logical, of all records
+	MaxBytes     int64
+	Time         int64
+	Applied      uint64
+	Stamp        uint64
+	Opened       uint64 // sessions so far
+	Slots        uint64 // blocks that follow
+	Records      uint64
+	Bytes        int64  // logical, of all records
+	Sessions     uint64 // session blocks that follow the slots'
+	SessionBytes int64  // logical, of all sessions
+}
+
+// check refuses what no state machine of this format writes.
+func (h header) check() error {
+	switch {
+	case h.Time < 0 || h.Time > maxTime:
+		return fmt.Errorf("a time of %d", h.Time)
+	case h.Bytes < 0 || h.SessionBytes < 0:
+		return fmt.Errorf("%d bytes of records, %d of sessions", h.Bytes, h.SessionBytes)
+	case h.Sessions > op.MaxSessions:
+		return fmt.Errorf("%d sessions are over the limit, %d", h.Sessions, op.MaxSessions)
+	}
+	return nil
 }
 
 func (h header) settings() op.GroupSettings { return op.GroupSettings{MaxBytes: h.MaxBytes} }

@@ -35,8 +35,8 @@ type FSM struct {
 	onHalt func(error)
 
 	// Of the goroutine on which raft calls Apply, Snapshot and Restore.
-	halted error
-	writes []op.Write // of the entry being applied; kept for its memory
+	halted   error
+	commands []op.Command // of the entry being applied; kept for its memory
 
 	applied atomic.Uint64 // stored under mu
 	gates   gates
@@ -70,8 +70,8 @@ func New(c Config) *FSM {
 // Apply applies one log; see ApplyBatch.
 func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch applies logs in their order. It answers a command with []op.Result, one
-// per operation of the entry, a configuration with nil, and any log with an error
+// ApplyBatch applies logs in their order. It answers an entry with []op.Result, one
+// per command, without their Index, a configuration with nil, and any log with an error
 // once the state machine has halted. Results may alias the logs' data.
 func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	answers := make([]any, len(logs))
@@ -97,18 +97,18 @@ func (f *FSM) apply(l *raft.Log) ([]op.Result, error) {
 		return nil, f.halted
 	}
 	f.mu.Lock()
-	results := f.state.apply(&entry, f.writes)
+	results := f.state.apply(&entry, f.commands)
 	f.arrive(l.Index)
 	f.mu.Unlock()
 	f.gates.open(l.Index)
-	clear(f.writes) // they alias the log's data
+	clear(f.commands) // they alias the log's data
 	return results, nil
 }
 
-// read decodes a log whole, before anything is applied, with its operations in
-// f.writes. The entry of a log that is no command is empty.
+// read decodes a log whole, before anything is applied, with its commands in
+// f.commands. The entry of a log that is no command is empty.
 func (f *FSM) read(l *raft.Log) (op.Entry, error) {
-	f.writes = f.writes[:0]
+	f.commands = f.commands[:0]
 	if applied := f.applied.Load(); l.Index <= applied {
 		return op.Entry{}, fmt.Errorf("it comes after index %d", applied)
 	}
@@ -120,11 +120,11 @@ func (f *FSM) read(l *raft.Log) (op.Entry, error) {
 		return op.Entry{}, err
 	}
 	for entry.Len() > 0 {
-		w, err := entry.Next()
+		c, err := entry.Next()
 		if err != nil {
-			return op.Entry{}, fmt.Errorf("operation %d: %w", len(f.writes), err)
+			return op.Entry{}, fmt.Errorf("command %d: %w", len(f.commands), err)
 		}
-		f.writes = append(f.writes, w)
+		f.commands = append(f.commands, c)
 	}
 	return entry, nil
 }
@@ -192,8 +192,10 @@ func (f *FSM) Time() int64 {
 // Stats are a state machine's sizes and counts.
 type Stats struct {
 	Keys           int64  // records, with those past their deadline but not yet removed
-	Bytes          int64  // logical, see lru.Cost
-	ProtectedBytes int64  // the part of Bytes that is never evicted
+	Sessions       int64  // with those that have ended but are not yet removed
+	Bytes          int64  // logical, of records, see lru.Cost, and sessions
+	ProtectedBytes int64  // the part of Bytes that is never evicted: protected records and sessions
+	SessionBytes   int64  // the part of ProtectedBytes that is sessions and their answers
 	Evicted        uint64 // records that made room for others, since New
 	Expired        uint64 // records removed past their deadline, since New
 	Settings       op.GroupSettings
@@ -206,21 +208,27 @@ func (f *FSM) Stats() Stats {
 	s := f.state
 	return Stats{
 		Keys:           int64(s.cache.Len()),
-		Bytes:          s.cache.Bytes(),
-		ProtectedBytes: s.cache.ProtectedBytes(),
+		Sessions:       int64(s.sessions.len()),
+		Bytes:          s.bytes(),
+		ProtectedBytes: s.fixed(),
+		SessionBytes:   s.sessions.bytes,
 		Evicted:        s.counts.evicted,
 		Expired:        s.counts.expired,
 		Settings:       s.settings,
 	}
 }
 
-// SweepDue reports whether a record is past its deadline by the later of group time
-// and clock, so that a leader should propose an op.Sweep.
+// SweepDue reports whether a record or session is past its deadline by the later of
+// group time and clock, so that a leader should propose an op.Sweep.
 func (f *FSM) SweepDue(clock int64) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	next, ok := f.state.cache.NextDeadline()
-	return ok && past(next.Deadline, max(f.state.time, clock))
+	now := max(f.state.time, clock)
+	if next, ok := f.state.cache.NextDeadline(); ok && past(next.Deadline, now) {
+		return true
+	}
+	x, ok := f.state.sessions.next()
+	return ok && x.deadline <= now
 }
 
 // Old reports whether a touch of key would move it.

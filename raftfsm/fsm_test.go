@@ -53,7 +53,7 @@ func TestHalt(t *testing.T) {
 	good := entryOf(7, [][]byte{[]byte("a")}, set("a", "2"))
 	withOp := func(raw ...byte) []byte {
 		var eb op.EntryBuilder
-		eb.Add(op.Append(nil, set("a", "2")))
+		eb.Add(op.AppendCommand(nil, op.Command{Op: set("a", "2")}))
 		eb.Add(raw)
 		return eb.Build(7, nil)
 	}
@@ -64,12 +64,12 @@ func TestHalt(t *testing.T) {
 		log       *raft.Log
 		want      string // part of the error
 	}{
-		{"an unknown operation", command(5, withOp(0x91, 127)), "operation 1: operation code 127 is unknown here"},
-		{"an operation that does not write", command(5, withOp(op.Append(nil, op.Get{Key: []byte("a")})...)), "get, which does not write"},
-		{"a cut operation", command(5, withOp(0x92, byte(op.CodeDelete), 0xc4)), "truncated"},
-		{"another format", command(5, otherFormat), "format 2"},
+		{"an unknown operation", command(5, withOp(0x94, 0, 0, 0, 0x91, 127)), "command 1: operation code 127 is unknown here"},
+		{"an operation that does not write", command(5, withOp(op.AppendCommand(nil, op.Command{Op: op.Get{Key: []byte("a")}})...)), "get, which does not write"},
+		{"a cut operation", command(5, withOp(0x94, 0, 0, 0, 0x93, byte(op.CodeDelete), 0xc4, 9, 9)), "truncated"},
+		{"another format", command(5, otherFormat), "format 3"},
 		{"no entry", command(5, nil), "truncated"},
-		{"a cut entry", command(5, good[:len(good)-1]), "operation 0"},
+		{"a cut entry", command(5, good[:len(good)-1]), "command 0"},
 		{"bytes behind the entry", command(5, append(good[:len(good):len(good)], 0)), "bytes follow"},
 		{"an index that was applied", command(4, good), "comes after index 4"},
 		{"a configuration's index that was applied", &raft.Log{Index: 3, Type: raft.LogConfiguration}, "comes after index 4"},
@@ -128,7 +128,7 @@ func checkHalted(t *testing.T, f *FSM) {
 func TestUnknownCodeIsFoundInTheError(t *testing.T) {
 	t.Parallel()
 	var eb op.EntryBuilder
-	eb.Add([]byte{0x91, 127})
+	eb.Add([]byte{0x94, 0, 0, 0, 0x91, 127})
 	err, _ := New(Config{}).Apply(command(1, eb.Build(0, nil))).(error)
 	var unknown *op.UnknownCodeError
 	if !errors.As(err, &unknown) || unknown.Code != 127 {

@@ -14,7 +14,13 @@ func FuzzApply(f *testing.F) {
 	f.Add(entryOf(1<<62, nil, op.Set{Key: []byte("a"), TTL: 1 << 62}, op.Sweep{Limit: -1}, op.Add{Key: []byte("n"), Delta: 2}))
 	f.Add(entryOf(7, nil, op.Configure{Settings: op.GroupSettings{MaxBytes: -1}}, set("a", "1")))
 	f.Add(entryOf(2000, nil, op.MSet{Pairs: []op.Pair{{Key: []byte("a"), Value: []byte("1")}}}, op.MDelete{Keys: [][]byte{[]byte("a")}}, op.Sweep{Limit: 9}))
-	f.Add([]byte{0x94, 1, 7, 0x90, 0x91, 0x91, 127})
+	f.Add([]byte{0x94, 2, 7, 0x90, 0x91, 0x94, 0, 0, 0, 0x91, 127})
+	f.Add(entryOfCommands(2000, nil,
+		op.Command{Session: 1, Sequence: 4, Op: set("a", "1")}, // answered before
+		op.Command{Session: 1, Sequence: 9, Acknowledged: 5, Op: op.Txn{Then: []op.Op{set("a", "1"), op.Add{Key: []byte("b"), Delta: 1}}}},
+		op.Command{Session: 2, Sequence: 1 << 63, Acknowledged: 1<<64 - 1, Op: op.MDelete{Keys: [][]byte{[]byte("a")}}},
+		op.Command{Session: 3, Sequence: 1, Op: set("a", "1")}, op.Command{Session: 5, Op: set("a", "1")}, op.Command{Op: op.OpenSession{TTL: 1 << 62}}))
+	f.Add(entryOfCommands(1<<63-1, nil, op.Command{Op: op.OpenSession{TTL: op.MinSessionTTL}}, op.Command{Session: 5, Sequence: 1, Op: op.Sweep{Limit: 9}}))
 	start := smallSnapshot(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := restored(t, start), restored(t, start)
@@ -55,12 +61,19 @@ func FuzzRestore(f *testing.F) {
 func FuzzRestoreBlock(f *testing.F) {
 	source := restored(f, smallSnapshot(f))
 	for slot := range source.state.cache.Slots() {
-		f.Add(uint64(9), uint64(0), uint64(0), int64(0), appendBlock(nil, source.state, slot))
+		f.Add(uint64(9), uint64(0), uint64(0), int64(0), appendBlock(nil, source.state, slot), []byte(nil))
 	}
-	f.Add(uint64(9), uint64(1<<63), uint64(3), int64(1<<62), make([]byte, 100))
-	f.Fuzz(func(t *testing.T, stamp, slots, records uint64, bytes int64, block []byte) {
-		h := header{MaxBytes: 5000, Stamp: stamp, Slots: slots, Records: records, Bytes: bytes}
-		checkRestore(t, seal(t, h, 0, block))
+	for _, x := range source.state.sessions.copies() {
+		f.Add(uint64(9), uint64(0), uint64(0), int64(0), appendBlock(nil, source.state, op.SlotOf([]byte("{s}"))), appendSession(nil, &x))
+	}
+	f.Add(uint64(9), uint64(1<<63), uint64(3), int64(1<<62), make([]byte, 100), make([]byte, 100))
+	f.Fuzz(func(t *testing.T, stamp, slots, records uint64, bytes int64, block, session []byte) {
+		h := header{MaxBytes: 5000, Time: 1 << 20, Stamp: stamp, Opened: stamp, Slots: slots, Records: records, Bytes: bytes}
+		var sessions [][]byte
+		if len(session) > 0 {
+			sessions = [][]byte{session}
+		}
+		checkRestore(t, sealSessions(t, h, 0, [][]byte{block}, sessions))
 	})
 }
 

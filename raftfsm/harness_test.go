@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/ringraft/ringraft/lru"
 	"github.com/ringraft/ringraft/op"
@@ -24,12 +23,25 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
+// entryOf encodes an entry of operations without a session.
 func entryOf(time int64, touches [][]byte, ops ...op.Write) []byte {
+	return entryOfCommands(time, touches, plain(ops)...)
+}
+
+func entryOfCommands(time int64, touches [][]byte, commands ...op.Command) []byte {
 	var eb op.EntryBuilder
-	for _, o := range ops {
-		eb.Add(op.Append(nil, o))
+	for _, c := range commands {
+		eb.Add(op.AppendCommand(nil, c))
 	}
 	return eb.Build(time, touches)
+}
+
+func plain(ops []op.Write) []op.Command {
+	commands := make([]op.Command, len(ops))
+	for i, o := range ops {
+		commands[i].Op = o
+	}
+	return commands
 }
 
 func command(index uint64, entry []byte) *raft.Log {
@@ -51,6 +63,22 @@ func applyEntry(t failer, f *FSM, entry []byte) []op.Result {
 func do(t failer, f *FSM, time int64, ops ...op.Write) []op.Result {
 	t.Helper()
 	return applyEntry(t, f, entryOf(time, nil, ops...))
+}
+
+// run applies one command in an entry of its own.
+func run(t failer, f *FSM, time int64, c op.Command) op.Result {
+	t.Helper()
+	return applyEntry(t, f, entryOfCommands(time, nil, c))[0]
+}
+
+// open opens a session that ends after op.MinSessionTTL.
+func open(t failer, f *FSM, time int64) uint64 {
+	t.Helper()
+	res := do(t, f, time, op.OpenSession{TTL: op.MinSessionTTL})[0]
+	if res.Err != nil {
+		t.Fatalf("open a session: %v", res.Err)
+	}
+	return uint64(res.Number)
 }
 
 func set(key, value string) op.Set { return op.Set{Key: []byte(key), Value: []byte(value)} }
@@ -80,10 +108,14 @@ func dump(f *FSM) string {
 				ref.Protected, ref.Stamp, s.cache.Old(ref.Slot, []byte(ref.Key)))
 		}
 	}
+	fmt.Fprintf(&b, "sessions %d of %d, %d bytes\n", s.sessions.len(), s.sessions.opened, s.sessions.bytes)
+	for _, x := range s.sessions.copies() {
+		fmt.Fprintf(&b, "  %d ttl %d d%d floor %d %x\n", x.id, x.ttl, x.deadline, x.floor, x.answers)
+	}
 	return b.String()
 }
 
-// recount computes the digest from the records.
+// recount computes the digest from the records and sessions.
 func recount(t failer, f *FSM) uint64 {
 	t.Helper()
 	var count tally
@@ -94,7 +126,14 @@ func recount(t failer, f *FSM) uint64 {
 			}
 		}
 	}
-	return count.sum + groupTerm(f.state.settings, f.state.time, f.state.cache.Stamp())
+	for _, x := range f.state.sessions.copies() {
+		if _, err := count.session(appendSession(nil, &x)); err != nil {
+			t.Fatalf("recount: %v", err)
+		}
+	}
+	return count.digest(header{
+		MaxBytes: f.state.settings.MaxBytes, Time: f.state.time, Stamp: f.state.cache.Stamp(), Opened: f.state.sessions.opened,
+	})
 }
 
 // sink keeps a snapshot in memory.
@@ -154,79 +193,6 @@ func restored(t failer, snapshot []byte) *FSM {
 		t.Fatalf("Restore: %v", err)
 	}
 	return f
-}
-
-// The keys of random operations: few, so that they meet, and some in one slot.
-var someKeys = []string{"a", "b", "c", "d", "e", "f", "{s}a", "{s}b", "{s}c", "{s}d", "{u}a", "{u}b", "long" + strings.Repeat("g", 60)}
-
-func anyKey() *rapid.Generator[[]byte] {
-	return rapid.Map(rapid.SampledFrom(someKeys), func(k string) []byte { return []byte(k) })
-}
-
-func anyValue() *rapid.Generator[[]byte] {
-	return rapid.OneOf(
-		rapid.Map(rapid.IntRange(0, 300), func(n int) []byte { return bytes.Repeat([]byte{'v'}, n) }),
-		rapid.SliceOfN(rapid.Byte(), 0, 8),
-		rapid.Just([]byte("17")),
-	)
-}
-
-func anyTTL() *rapid.Generator[int64] {
-	return rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 60))
-}
-
-// anyWrite returns operations as leaders propose them, on records of a few hundred
-// bytes and under limits of a few thousand.
-func anyWrite() *rapid.Generator[op.Write] {
-	return rapid.Custom(func(t *rapid.T) op.Write {
-		key := anyKey().Draw(t, "key")
-		switch rapid.IntRange(0, 15).Draw(t, "op") {
-		case 0, 1, 2, 3, 4:
-			return op.Set{Key: key, Value: anyValue().Draw(t, "value"), TTL: anyTTL().Draw(t, "ttl")}
-		case 5:
-			return op.Set{Key: key, Value: anyValue().Draw(t, "value"), KeepTTL: true}
-		case 6:
-			return op.Set{Key: key, Value: anyValue().Draw(t, "value"), Protect: true, TTL: anyTTL().Draw(t, "ttl")}
-		case 7, 8:
-			return op.Delete{Key: key}
-		case 9:
-			return op.Expire{Key: key, TTL: anyTTL().Draw(t, "ttl")}
-		case 10, 11:
-			return op.Add{Key: key, Delta: rapid.Int64().Draw(t, "delta")}
-		case 12:
-			o := op.MSet{TTL: anyTTL().Draw(t, "ttl")}
-			for range rapid.IntRange(1, 4).Draw(t, "pairs") {
-				o.Pairs = append(o.Pairs, op.Pair{Key: anyKey().Draw(t, "key"), Value: anyValue().Draw(t, "value")})
-			}
-			return o
-		case 13:
-			return op.MDelete{Keys: rapid.SliceOfN(anyKey(), 1, 3).Draw(t, "keys")}
-		case 14:
-			return op.Sweep{Limit: rapid.IntRange(1, 4).Draw(t, "limit")}
-		default:
-			return op.Configure{Settings: op.GroupSettings{MaxBytes: rapid.Int64Range(200, 3000).Draw(t, "limit")}}
-		}
-	})
-}
-
-// entry is an entry before it is encoded.
-type entry struct {
-	time    int64
-	touches [][]byte
-	writes  []op.Write
-}
-
-func (e entry) encode() []byte { return entryOf(e.time, e.touches, e.writes...) }
-
-// anyEntry returns entries whose time is around now, and sometimes goes back.
-func anyEntry(now int64) *rapid.Generator[entry] {
-	return rapid.Custom(func(t *rapid.T) entry {
-		return entry{
-			time:    now + rapid.Int64Range(-5, 15).Draw(t, "time"),
-			touches: rapid.SliceOfN(anyKey(), 0, 3).Draw(t, "touches"),
-			writes:  rapid.SliceOfN(anyWrite(), 0, 5).Draw(t, "writes"),
-		}
-	})
 }
 
 // fill stores n records of size bytes each, at keys k0, k1 …

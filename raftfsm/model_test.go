@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +22,14 @@ type model struct {
 	stamp       uint64
 	versions    map[uint16]uint64
 	records     map[string]lru.Item
+	opened      uint64
+	sessions    map[uint64]modelSession
+	reserved    int64 // bytes for the answer to the command that runs
+	together    bool  // evict later
+}
+
+func newModel(limit int64) *model {
+	return &model{limit: limit, versions: map[uint16]uint64{}, records: map[string]lru.Item{}, sessions: map[uint64]modelSession{}}
 }
 
 func (m *model) past(it lru.Item, now int64) bool { return it.Deadline != 0 && it.Deadline <= now }
@@ -45,7 +52,8 @@ func (m *model) old(key string) bool {
 	return slices.Contains(list[:len(list)*3/4], key)
 }
 
-func (m *model) bytes(protectedOnly bool) (sum int64) {
+func (m *model) bytes(protectedOnly bool) int64 {
+	sum := m.sessionBytes()
 	for k, it := range m.records {
 		if it.Protected || !protectedOnly {
 			sum += 64 + int64(len(k)+len(it.Value))
@@ -72,12 +80,14 @@ func (m *model) reclaim(grow int64) {
 }
 
 func (m *model) evict() {
-	for m.bytes(false) > m.limit && len(m.list()) > 0 {
+	for !m.together && m.bytes(false) > m.limit && len(m.list()) > 0 {
 		delete(m.records, m.list()[0])
 	}
 }
 
-func (m *model) apply(e entry) []op.Result {
+// apply returns the results, with errors in the words of got, since these count where
+// a session keeps them.
+func (m *model) apply(e entry, got []op.Result) []op.Result {
 	m.time = max(m.time, e.time)
 	for _, key := range e.touches {
 		if m.old(string(key)) {
@@ -85,8 +95,12 @@ func (m *model) apply(e entry) []op.Result {
 		}
 	}
 	results := []op.Result{}
-	for _, w := range e.writes {
-		results = append(results, w.Apply(m))
+	for i, c := range e.commands {
+		if c.Session == 0 {
+			results = append(results, m.run(c.Op))
+		} else {
+			results = append(results, m.once(c, got[i].Err))
+		}
 	}
 	return results
 }
@@ -123,7 +137,7 @@ func (m *model) Store(key []byte, r op.Record) (uint64, *op.Error) {
 	delete(m.records, k)
 	cost := 64 + int64(len(k)+len(r.Value))
 	m.reclaim(cost)
-	room := m.limit - m.bytes(true)
+	room := m.limit - m.pinned(nil)
 	if replaces {
 		m.records[k] = old
 	}
@@ -159,7 +173,7 @@ func (m *model) Sweep(limit int) int {
 			n++
 		}
 	}
-	return n
+	return n + m.sweepSessions(limit-n)
 }
 
 func (m *model) Configure(s op.GroupSettings) {
@@ -168,24 +182,41 @@ func (m *model) Configure(s op.GroupSettings) {
 	m.evict()
 }
 
+// forgetEnded drops what is past its deadline and f has removed already: f may do that
+// at any time, since nobody sees it.
+func (m *model) forgetEnded(f *FSM) {
+	maps.DeleteFunc(m.records, func(k string, it lru.Item) bool {
+		_, there := f.state.cache.Get(op.SlotOf([]byte(k)), []byte(k))
+		return m.past(it, m.time) && !there
+	})
+	maps.DeleteFunc(m.sessions, func(id uint64, x modelSession) bool {
+		return x.deadline <= m.time && f.state.sessions.byID[id] == nil
+	})
+}
+
 // sameResults compares all but the wording of errors.
 func sameResults(got, want []op.Result) bool {
-	plain := func(res []op.Result) []op.Result {
-		res = slices.Clone(res)
-		for i := range res {
-			if res[i].Err != nil {
-				res[i].Err = &op.Error{Kind: res[i].Err.Kind}
+	encoded := func(results []op.Result) (all []byte) {
+		for _, res := range results {
+			if res.Err != nil {
+				res.Err = &op.Error{Kind: res.Err.Kind}
 			}
+			all = res.AppendTo(all)
 		}
-		return res
+		return all
 	}
-	return reflect.DeepEqual(plain(got), plain(want))
+	return len(got) == len(want) && bytes.Equal(encoded(got), encoded(want))
 }
 
 // check compares contents, accounting and digest with the model.
 func (m *model) check(t *rapid.T, f *FSM) {
+	m.forgetEnded(f)
 	stats := f.Stats()
-	want := Stats{Keys: int64(len(m.records)), Bytes: m.bytes(false), ProtectedBytes: m.bytes(true), Settings: op.GroupSettings{MaxBytes: m.limit}}
+	want := Stats{
+		Keys: int64(len(m.records)), Sessions: int64(len(m.sessions)),
+		Bytes: m.bytes(false), ProtectedBytes: m.bytes(true), SessionBytes: m.sessionBytes(),
+		Settings: op.GroupSettings{MaxBytes: m.limit},
+	}
 	want.Evicted, want.Expired = stats.Evicted, stats.Expired
 	if stats != want {
 		t.Fatalf("stats %+v, want %+v", stats, want)
@@ -202,8 +233,11 @@ func (m *model) check(t *rapid.T, f *FSM) {
 			t.Fatalf("Old(%q) = %v, want %v", k, got, want)
 		}
 	}
+	for id, x := range m.sessions {
+		x.check(t, f.state.sessions.byID[id])
+	}
 	if got, want := f.Mark().Digest, recount(t, f); got != want {
-		t.Fatalf("digest %016x, from the records %016x", got, want)
+		t.Fatalf("digest %016x, from the records and sessions %016x", got, want)
 	}
 }
 
@@ -228,12 +262,12 @@ func (m *model) checkReads(t *rapid.T, f *FSM, clock int64) {
 func TestStateIsThatOfAPlainMap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{limit: 1500, versions: map[uint16]uint64{}, records: map[string]lru.Item{}}
+		m := newModel(2500)
 		f := limited(m.limit)
 		apply := func(t *rapid.T) {
-			e := anyEntry(m.time).Draw(t, "entry")
+			e := anyEntry(m.time, m.opened).Draw(t, "entry")
 			got := applyEntry(t, f, e.encode())
-			if want := m.apply(e); !sameResults(got, want) {
+			if want := m.apply(e, got); !sameResults(got, want) {
 				t.Fatalf("%+v: results %+v, want %+v", e, got, want)
 			}
 			if got := f.Time(); got != m.time {
@@ -258,6 +292,9 @@ func TestStateIsThatOfAPlainMap(t *testing.T) {
 				want := false
 				for _, it := range m.records {
 					want = want || m.past(it, max(m.time, clock))
+				}
+				for _, x := range m.sessions {
+					want = want || x.deadline <= max(m.time, clock)
 				}
 				if got := f.SweepDue(clock); got != want {
 					t.Fatalf("SweepDue(%d) = %v, want %v", clock, got, want)

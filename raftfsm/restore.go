@@ -27,7 +27,8 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	f.arrive(r.header.Applied)
 	f.mu.Unlock()
 	f.gates.open(r.header.Applied)
-	f.logger.Info("snapshot restored", "index", r.header.Applied, "records", r.header.Records, "bytes", r.header.Bytes)
+	f.logger.Info("snapshot restored", "index", r.header.Applied, "records", r.header.Records, "sessions", r.header.Sessions,
+		"bytes", r.header.Bytes+r.header.SessionBytes)
 	return nil
 }
 
@@ -46,8 +47,8 @@ func (r *restorer) restore() (*state, error) {
 	if err := r.frames.fields(&r.header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	if r.header.Bytes < 0 {
-		return nil, fmt.Errorf("header: %d bytes of records", r.header.Bytes)
+	if err := r.header.check(); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
 	}
 	r.state = newState(r.header.settings())
 	r.state.time = r.header.Time
@@ -56,6 +57,9 @@ func (r *restorer) restore() (*state, error) {
 		return nil, err
 	}
 	r.state.cache, r.state.sum = cache, r.count.sum
+	if err := r.sessions(); err != nil {
+		return nil, err
+	}
 	return r.state, r.finish()
 }
 
@@ -102,6 +106,27 @@ func ownRef(b *block) lru.Ref {
 	ref := lru.Ref{Slot: b.slot, Key: string(b.key), Item: b.item}
 	ref.Value = bytes.Clone(ref.Value)
 	return ref
+}
+
+// sessions takes the sessions over.
+func (r *restorer) sessions() error {
+	r.state.sessions.opened = r.header.Opened
+	for range r.header.Sessions {
+		encoded, err := r.frames.frame(uint64(r.header.SessionBytes))
+		if err != nil {
+			return err
+		}
+		x, err := r.count.session(encoded)
+		if err == nil {
+			err = r.header.checkSession(x)
+		}
+		if err != nil {
+			return fmt.Errorf("block before byte %d: %w", r.frames.offset, err)
+		}
+		x.own()
+		r.state.sessions.add(x)
+	}
+	return nil
 }
 
 // finish compares the trailer with what was read.

@@ -14,9 +14,13 @@ import (
 // by slot: Persist saves slots in their order, and a slot that is to change before its
 // turn is saved first, into pending. So the state is never copied as a whole and Apply
 // waits for one slot at most; pending holds no more than the slots that changed.
+//
+// Sessions change with every use, so they are copied when the snapshot is taken, but
+// for their encoded answers, which never change: 100 bytes each and 32 per answer.
 type snapshot struct {
-	header header
-	digest uint64
+	header   header
+	digest   uint64
+	sessions []session
 
 	mu      *sync.RWMutex // the state machine's
 	state   *state
@@ -28,13 +32,15 @@ type snapshot struct {
 func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
 	snap := &snapshot{
 		header: header{
-			MaxBytes: s.settings.MaxBytes, Time: s.time, Applied: applied, Stamp: s.cache.Stamp(),
+			MaxBytes: s.settings.MaxBytes, Time: s.time, Applied: applied, Stamp: s.cache.Stamp(), Opened: s.sessions.opened,
 			Records: uint64(s.cache.Len()), Bytes: s.cache.Bytes(),
+			Sessions: uint64(s.sessions.len()), SessionBytes: s.sessions.bytes,
 		},
-		digest:  s.digest(),
-		mu:      mu,
-		state:   s,
-		pending: map[uint16][]byte{},
+		digest:   s.digest(),
+		sessions: s.sessions.copies(),
+		mu:       mu,
+		state:    s,
+		pending:  map[uint16][]byte{},
 	}
 	for _, version := range s.versions {
 		if version > 0 {
@@ -85,8 +91,11 @@ func (s *snapshot) write(w *frameWriter) error {
 	if err := w.fields(s.header); err != nil {
 		return err
 	}
-	count, err := s.writeBlocks(w)
-	if err != nil {
+	var count tally
+	if err := s.writeSlots(w, &count); err != nil {
+		return err
+	}
+	if err := s.writeSessions(w, &count); err != nil {
 		return err
 	}
 	if err := s.header.verify(count, s.digest); err != nil {
@@ -98,9 +107,8 @@ func (s *snapshot) write(w *frameWriter) error {
 	return w.out.Flush()
 }
 
-// writeBlocks returns what it counted in the blocks it wrote.
-func (s *snapshot) writeBlocks(w *frameWriter) (tally, error) {
-	var count tally
+// writeSlots and writeSessions count what they write.
+func (s *snapshot) writeSlots(w *frameWriter, count *tally) error {
 	var block []byte // kept for its memory
 	for slot := range op.Slots {
 		block = s.take(block[:0], uint16(slot))
@@ -108,13 +116,27 @@ func (s *snapshot) writeBlocks(w *frameWriter) (tally, error) {
 			continue
 		}
 		if err := count.block(block); err != nil {
-			return count, err
+			return err
 		}
 		if err := w.frame(block); err != nil {
-			return count, err
+			return err
 		}
 	}
-	return count, nil
+	return nil
+}
+
+func (s *snapshot) writeSessions(w *frameWriter, count *tally) error {
+	var block []byte // kept for its memory
+	for i := range s.sessions {
+		block = appendSession(block[:0], &s.sessions[i])
+		if _, err := count.session(block); err != nil {
+			return err
+		}
+		if err := w.frame(block); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Release lets the state go on without the snapshot.
@@ -124,5 +146,5 @@ func (s *snapshot) Release() {
 	if s.state.saving == s {
 		s.state.saving = nil
 	}
-	s.pending = nil
+	s.pending, s.sessions = nil, nil
 }

@@ -20,11 +20,11 @@ func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		reading, installed, saving := limited(2000), limited(2000), limited(2000)
-		var open raft.FSMSnapshot // of saving
-		var want []byte           // what open must write
+		var taken raft.FSMSnapshot // of saving
+		var want []byte            // what it must write
 		var now int64
 		for range rapid.IntRange(1, 60).Draw(t, "entries") {
-			e := anyEntry(now).Draw(t, "entry")
+			e := anyEntry(now, reading.state.sessions.opened).Draw(t, "entry")
 			data := e.encode()
 			now = max(now, e.time)
 			for _, f := range []*FSM{reading, installed, saving} {
@@ -37,14 +37,14 @@ func TestReplicasAgree(t *testing.T) {
 			case 3:
 				installed = restored(t, persist(t, takeSnapshot(t, reading)))
 			case 4, 5:
-				if open == nil {
+				if taken == nil {
 					want = persist(t, takeSnapshot(t, reading))
-					open = takeSnapshot(t, saving)
+					taken = takeSnapshot(t, saving)
 				} else {
-					if got := persist(t, open); !bytes.Equal(got, want) {
+					if got := persist(t, taken); !bytes.Equal(got, want) {
 						t.Fatalf("snapshot written later:\n%swant:\n%s", dump(restored(t, got)), dump(restored(t, want)))
 					}
-					open = nil
+					taken = nil
 				}
 			}
 			mark := reading.Mark()

@@ -3,6 +3,7 @@ package raftfsm
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -13,39 +14,53 @@ import (
 // state is all that replicas agree on, and the counts of one of them. It implements
 // op.State for the entry being applied.
 //
-// A record past its deadline is absent to every operation, but takes its bytes until
-// somebody removes it: a sweep, a write to its key, or a write that needs room.
+// A record past its deadline is absent to every operation, and a session that has
+// ended is unknown, but both take their bytes until somebody removes them: a sweep, a
+// write to the record's key, or a write that needs room.
 type state struct {
 	cache    *lru.Cache
+	sessions sessions
 	settings op.GroupSettings
-	time     int64 // the group's, ms since the Unix epoch
+	time     int64 // the group's, ms since the Unix epoch, 0 to maxTime
 	versions [op.Slots]uint64
-	sum      uint64 // the digest but for the group's term
+	sum      uint64 // the digest but for the group's term and the sessions'
+
+	// Of the command being applied.
+	reserved int64  // bytes to be left for its answer
+	together bool   // evict only at its end
+	encoded  []byte // its answer; kept for its memory
 
 	counts counts
 	saving *snapshot // being written, nil if none
 }
 
+// maxTime is the latest group time: no time to live that starts by then leaves 64 bits.
+const maxTime = math.MaxInt64 - op.MaxTTL
+
 // counts are a replica's own; they are in no snapshot and no digest.
 type counts struct{ evicted, expired uint64 }
 
 func newState(settings op.GroupSettings) *state {
-	return &state{cache: lru.New(), settings: settings}
+	return &state{cache: lru.New(), sessions: newSessions(), settings: settings}
 }
 
 func (s *state) digest() uint64 {
-	return s.sum + groupTerm(s.settings, s.time, s.cache.Stamp())
+	return s.sum + s.sessions.sum + groupTerm(s.settings, s.time, s.cache.Stamp(), s.sessions.opened)
 }
 
-// apply moves the time on, then the touched records, then runs the operations.
-func (s *state) apply(e *op.Entry, writes []op.Write) []op.Result {
-	s.time = max(s.time, e.Time)
+// apply moves the time on, then the touched records, then runs the commands.
+func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
+	s.time = max(s.time, min(e.Time, maxTime))
 	for _, key := range e.Touches {
 		s.touch(key)
 	}
-	results := make([]op.Result, len(writes))
-	for i, w := range writes {
-		results[i] = w.Apply(s)
+	results := make([]op.Result, len(commands))
+	for i, c := range commands {
+		if c.Session == 0 {
+			results[i] = c.Op.(op.Write).Apply(s)
+		} else {
+			results[i] = s.once(c)
+		}
 	}
 	return results
 }
@@ -104,55 +119,88 @@ func (s *state) Remove(key []byte) (version uint64, existed bool) {
 	return s.nextVersion(slot), true
 }
 
-// Sweep removes records past their deadline, the earliest first.
+// Sweep removes records past their deadline, then sessions that have ended, the
+// earliest first.
 func (s *state) Sweep(limit int) int {
 	n := 0
-	for n < limit && s.expireNext() {
+	for n < limit && s.removeEnded() {
 		n++
 	}
 	return n
 }
 
-// Configure takes the settings over. If protected records alone exceed the new
-// limit, they stay, and every Store fails until enough of them are removed.
+// Configure takes the settings over. If what is never evicted alone exceeds the new
+// limit, it stays, and every Store fails until enough of it is removed.
 func (s *state) Configure(settings op.GroupSettings) {
 	s.settings = settings
-	s.reclaim(0)
+	s.settle()
+}
+
+// Together calls run and evicts only after it.
+func (s *state) Together(run func()) {
+	s.together = true
+	run()
+	s.together = false
 	s.evict()
 }
 
-// makeRoom removes records past their deadline until r fits at key in place of old,
-// and fails if evicting all that can be evicted would not let it fit. It removes
-// nothing else, so a failure changes nothing that anybody can see.
+// bytes is the logical bytes of all there is, fixed those of what is never evicted,
+// with room for the answer to the command being applied.
+func (s *state) bytes() int64 { return s.cache.Bytes() + s.sessions.bytes }
+func (s *state) fixed() int64 { return s.cache.ProtectedBytes() + s.sessions.bytes + s.reserved }
+
+func (s *state) Cost(key, value int) int64 { return lru.Cost(key, value) }
+
+// Room removes what is past its deadline until grow more bytes fit beside what is never
+// evicted. It removes nothing else, so a failure changes nothing that anybody can see.
+func (s *state) Room(grow int64) *op.Error {
+	for s.fixed()+grow > s.settings.MaxBytes {
+		if !s.removeEnded() {
+			return &op.Error{Kind: op.KindOutOfMemory, Message: fmt.Sprintf(
+				"%d bytes do not fit beside the %d that are never evicted, of protected records and sessions; the group's limit is %d (setting max-bytes)",
+				grow, s.fixed(), s.settings.MaxBytes)}
+		}
+	}
+	return nil
+}
+
+// makeRoom removes what is past its deadline until r fits at key in place of old, and
+// fails if evicting all that can be evicted would not let it fit.
 func (s *state) makeRoom(key []byte, r op.Record, old lru.Item, replaces bool) *op.Error {
 	cost := lru.Cost(len(key), len(r.Value))
-	var freed, freedProtected int64
+	var freed, freedFixed int64
 	if replaces {
 		freed = lru.Cost(len(key), len(old.Value))
 	}
 	if old.Protected {
-		freedProtected = freed
+		freedFixed = freed
 	}
 	s.reclaim(cost - freed)
-	if s.cache.ProtectedBytes()-freedProtected+cost <= s.settings.MaxBytes {
-		return nil
-	}
-	return &op.Error{Kind: op.KindOutOfMemory, Message: fmt.Sprintf(
-		"the record takes %d bytes beside %d of protected ones; the group's limit is %d (setting max-bytes)",
-		cost, s.cache.ProtectedBytes()-freedProtected, s.settings.MaxBytes)}
+	return s.Room(cost - freedFixed)
 }
 
-// reclaim removes records past their deadline until grow more bytes fit or none is left.
+// settle keeps to the limit after a change.
+func (s *state) settle() {
+	s.reclaim(0)
+	s.evict()
+}
+
+// reclaim removes what is past its deadline until grow more bytes fit or none is left.
 func (s *state) reclaim(grow int64) {
-	for s.cache.Bytes()+grow > s.settings.MaxBytes && s.expireNext() {
+	for s.bytes()+grow > s.settings.MaxBytes && s.removeEnded() {
 	}
 }
 
-// evict removes records from the old end until the limit holds or only protected
-// ones are left. After a Store that is before the record just written: makeRoom has
-// seen that it fits beside the protected ones.
+func (s *state) removeEnded() bool { return s.expireNext() || s.endNext() }
+
+// evict removes records from the old end until the limit holds or none is left in the
+// list. After a Store that is before the record just written: makeRoom has seen that
+// it fits beside what is never evicted.
 func (s *state) evict() {
-	for s.cache.Bytes() > s.settings.MaxBytes {
+	if s.together {
+		return
+	}
+	for s.bytes() > s.settings.MaxBytes {
 		victim, ok := s.cache.Oldest()
 		if !ok {
 			return

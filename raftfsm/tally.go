@@ -11,8 +11,13 @@ import (
 type tally struct {
 	slots, records uint64
 	bytes          int64
-	sum            uint64 // the digest but for the group's term
+	sum            uint64 // the digest but for the group's term and the sessions'
 	last           uint16 // slot
+
+	sessions     uint64
+	sessionBytes int64
+	sessionSum   uint64
+	lastSession  uint64
 }
 
 // slot adds a block's head. Slots come in ascending order.
@@ -51,6 +56,27 @@ func (t *tally) block(encoded []byte) error {
 	return b.err
 }
 
+// session adds a session block and returns what it holds.
+func (t *tally) session(encoded []byte) (*session, error) {
+	x, err := decodeSession(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if x.id <= t.lastSession {
+		return nil, fmt.Errorf("session %d follows session %d", x.id, t.lastSession)
+	}
+	t.lastSession = x.id
+	t.sessions++
+	t.sessionBytes += x.bytes
+	t.sessionSum += x.sum
+	return x, nil
+}
+
+// digest is that of the state with the header h and the blocks counted.
+func (t *tally) digest(h header) uint64 {
+	return t.sum + t.sessionSum + groupTerm(h.settings(), h.Time, h.Stamp, h.Opened)
+}
+
 // verify compares a count of blocks with the header of the state they come from and
 // that state's digest. With blocks just written, a difference means that memory was
 // damaged or that the incremental digest is wrong.
@@ -59,7 +85,11 @@ func (h header) verify(count tally, digest uint64) error {
 		return fmt.Errorf("the blocks hold %d slots, %d records, %d bytes; the header says %d, %d, %d",
 			count.slots, count.records, count.bytes, h.Slots, h.Records, h.Bytes)
 	}
-	if sum := count.sum + groupTerm(h.settings(), h.Time, h.Stamp); sum != digest {
+	if count.sessions != h.Sessions || count.sessionBytes != h.SessionBytes {
+		return fmt.Errorf("the blocks hold %d sessions, of %d bytes; the header says %d, of %d",
+			count.sessions, count.sessionBytes, h.Sessions, h.SessionBytes)
+	}
+	if sum := count.digest(h); sum != digest {
 		return fmt.Errorf("the blocks have digest %016x, the state had %016x", sum, digest)
 	}
 	return nil
