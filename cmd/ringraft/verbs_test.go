@@ -182,8 +182,6 @@ func TestNoServerIsUnavailable(t *testing.T) {
 func TestBadFlagsNameThemselves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, message string }{
-		{"frobnicate", `no command "frobnicate"`},
-		{"cluster frobnicate", `no command "frobnicate"`},
 		{"get", "takes KEY"},
 		{"get a b", "takes KEY"},
 		{"get k -o yaml", "--output"},
