@@ -88,6 +88,26 @@ func TestNodeThatLostAReplicaIsRefused(t *testing.T) {
 	c.set("after", "2")
 }
 
+// TestNodeWithoutAllOfItsLogIsRefused cuts a log that was written off in its middle,
+// or takes all of it, as no crash does: what the node has acknowledged is gone.
+func TestNodeWithoutAllOfItsLogIsRefused(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3, "--groups", "1")
+	records := numbered(1000)
+	c.startImport(records).finish()
+	robbed := c.nodes[1]
+	robbed.stop()
+	segments, err := filepath.Glob(filepath.Join(robbed.data, "groups", "1.1", "log", "*.wal"))
+	if err != nil || len(segments) != 1 {
+		t.Fatalf("segments %v, %v", segments, err)
+	}
+	truncate(t, segments[0], 20_000)
+	robbed.refuse("damaged")
+	remove(t, segments[0])
+	robbed.refuse("must not vote again")
+	c.wantAll(records)
+}
+
 // TestNodeOfAnotherClusterIsRefused starts new nodes that name one of a living
 // cluster as their fellow, each in its own way.
 func TestNodeOfAnotherClusterIsRefused(t *testing.T) {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -149,6 +150,14 @@ func (n *liveNode) logText() string {
 		return err.Error()
 	}
 	return string(b)
+}
+
+// logHas returns an error unless the node has logged text.
+func (n *liveNode) logHas(text string) error {
+	if said := n.logText(); !strings.Contains(said, text) {
+		return fmt.Errorf("%s only said:\n%s", n.id, said)
+	}
+	return nil
 }
 
 // refuse starts the process, which must end by itself with exit code 1 and with the

@@ -20,6 +20,9 @@ const (
 	// inFlight is how many entries of a group are with Raft at once. Operations that
 	// come meanwhile gather, so a busy group's entries grow by themselves.
 	inFlight = 4
+	// inFlightBytes bounds what those entries have, but for one alone. Raft writes all
+	// that it is given at once, and answers no heartbeat until that is on disk.
+	inFlightBytes = inFlight * entryBytes
 	// queueBytes and queueOps bound what gathers; past them writes are refused.
 	queueBytes = 64 << 20
 	queueOps   = 1 << 16
@@ -35,6 +38,7 @@ type proposer interface {
 type batch struct {
 	entry   op.EntryBuilder
 	waiters []op.Replier
+	size    int // bytes of its operations, once proposed
 
 	answer sync.Once
 	late   *time.Timer
@@ -72,6 +76,7 @@ type batcher struct {
 	bytes  int
 	ops    int
 	flying int
+	aloft  int // bytes of the entries in flight
 	held   bool
 	closed bool
 	// refusedSince is when Raft began to refuse entries for a leadership transfer;
@@ -180,11 +185,16 @@ func (b *batcher) take() *batch {
 		return nil
 	}
 	first := b.queue[0]
+	first.size = first.entry.Size()
+	if b.flying > 0 && b.aloft+first.size > inFlightBytes {
+		return nil // the next entry that ends wakes us
+	}
 	b.queue[0] = nil
 	b.queue = b.queue[1:]
-	b.bytes -= first.entry.Size()
+	b.bytes -= first.size
 	b.ops -= first.entry.Len()
 	b.flying++
+	b.aloft += first.size
 	return first
 }
 
@@ -194,6 +204,7 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 	done.late.Stop()
 	<-b.slots
 	b.mu.Lock()
+	b.aloft -= done.size
 	if b.flying--; b.flying == 0 {
 		b.idle.Broadcast()
 	}

@@ -170,6 +170,30 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	})
 }
 
+// TestLargeEntriesFlyAlone: Raft writes all that it is given at once.
+func TestLargeEntriesFlyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		replies := new(answers)
+		large := op.Append(nil, op.Set{Key: []byte("k"), Value: make([]byte, inFlightBytes)})
+		for _, raw := range [][]byte{oneDelete, large, large, oneDelete, oneDelete} {
+			b.add(raw, replies)
+			synctest.Wait()
+		}
+		for i, want := range []int{1, 1, 1, 2} { // operations of the entries, of which one flies at a time
+			flying := r.flying()
+			if len(flying) != 1 || flying[0].entry.Len() != want {
+				t.Fatalf("step %d: %d entries in flight, the first of %d operations; want one of %d", i, len(flying), flying[0].entry.Len(), want)
+			}
+			r.finish(nil)
+			synctest.Wait()
+		}
+		if got := replies.all(); len(got) != 5 {
+			t.Errorf("%d replies, want 5", len(got))
+		}
+	})
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := startBatcher(t)

@@ -46,7 +46,7 @@ func (m *walMeta) Load(dir string) (types.PersistentState, error) {
 	if !tail.SealTime.IsZero() {
 		return state, nil
 	}
-	if err := checkWhole(dir, *tail); err != nil {
+	if err := checkAllocated(dir, *tail); err != nil {
 		return state, err
 	}
 	sealed, err := recoverSeal(dir, tail)

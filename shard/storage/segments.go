@@ -14,11 +14,13 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// checkWhole refuses the log's last segment if it was cut off. A segment is allocated
-// in full before anything is written to it, so no crash leaves a short one that holds
-// something; and raft-wal would go on from where it was cut.
-func checkWhole(dir string, tail types.SegmentInfo) error {
-	f, err := os.Open(filepath.Join(dir, segment.FileName(tail)))
+// checkAllocated refuses the log's last segment if it was cut off: raft-wal would go on
+// from where it was cut. A segment is allocated in full before anything is written to
+// it. What a crash or a full disk leaves of one that was not is short and holds
+// nothing; it is removed, so that raft-wal allocates it again.
+func checkAllocated(dir string, tail types.SegmentInfo) error {
+	path := filepath.Join(dir, segment.FileName(tail))
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // raft-wal creates it
 	}
@@ -35,7 +37,7 @@ func checkWhole(dir string, tail types.SegmentInfo) error {
 		return err
 	}
 	if header == unwritten {
-		return nil
+		return os.Remove(path)
 	}
 	return fmt.Errorf("%w: segment %s has %d bytes of %d; %s", ErrDamaged, segment.FileName(tail), stat.Size(), tail.SizeLimit, adviseReplace)
 }

@@ -496,3 +496,29 @@ func TestRestOfSegmentIsClearedBeforeWritingOn(t *testing.T) {
 		t.Errorf("file has %d bytes, %d before the zeros; want %d, %d", n, len(got), 200<<10, len(want))
 	}
 }
+
+func TestSegmentThatWasNotAllocatedInFullIsAllocatedAgain(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	d := openDir(t, path)
+	r := openReplica(t, d)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(path, groupsDir, "1.1", logDir, "*.wal"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("segments = %v, %v; want one", names, err)
+	}
+	if err := os.Truncate(names[0], 1000); err != nil {
+		t.Fatal(err)
+	}
+	r = openReplica(t, d)
+	store(t, r.Logs, entry(1, 1, 100))
+	if stat, err := os.Stat(names[0]); err != nil || stat.Size() != int64(testConfig().SegmentBytes) {
+		t.Errorf("the segment is %v, %v; want %d bytes", stat, err, testConfig().SegmentBytes)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantEntry(t, openReplica(t, d).Logs, entry(1, 1, 100))
+}
