@@ -160,11 +160,13 @@ func (f *FSM) Wait(ctx context.Context, index uint64) error {
 // time and clock, in ms since the Unix epoch. For each key it looks up that is old,
 // and for which no hint was given lately, it calls hint, if that is not nil; hint
 // runs under the read lock, so it must not block nor call f, and does not keep key.
-// A scan's keys give no hints.
+// A scan's keys give no hints. The result's Index is Applied, as the state shows it.
 func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
+	res := o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
+	res.Index = f.applied.Load()
+	return res
 }
 
 // Mark returns the last index applied with the state's digest there.

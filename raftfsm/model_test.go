@@ -244,19 +244,21 @@ func (m *model) check(t *rapid.T, f *FSM) {
 func (m *model) checkReads(t *rapid.T, f *FSM, clock int64) {
 	seen := *m
 	seen.time = max(m.time, clock)
-	for _, key := range someKeys {
-		o := op.Get{Key: []byte(key)}
-		if got, want := f.Read(o, clock, nil), o.Read(&seen); !sameResults([]op.Result{got}, []op.Result{want}) {
-			t.Fatalf("Get(%q) at %d = %+v, want %+v", key, clock, got, want)
+	check := func(o op.Read) {
+		t.Helper()
+		got, want := f.Read(o, clock, nil), o.Read(&seen)
+		want.Index = f.Applied()
+		if !sameResults([]op.Result{got}, []op.Result{want}) {
+			t.Fatalf("%+v at %d = %+v, want %+v", o, clock, got, want)
 		}
 	}
-	scan := op.Scan{
+	for _, key := range someKeys {
+		check(op.Get{Key: []byte(key)})
+	}
+	check(op.Scan{
 		Cursor: op.ScanCursor(op.SlotOf([]byte("{s}a")), nil), Last: op.SlotOf([]byte("{s}a")),
 		Prefix: []byte("{s}"), Limit: rapid.IntRange(1, 5).Draw(t, "limit"), Values: true,
-	}
-	if got, want := f.Read(scan, clock, nil), scan.Read(&seen); !sameResults([]op.Result{got}, []op.Result{want}) {
-		t.Fatalf("Scan at %d = %+v, want %+v", clock, got, want)
-	}
+	})
 }
 
 func TestStateIsThatOfAPlainMap(t *testing.T) {

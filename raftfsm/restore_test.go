@@ -258,3 +258,75 @@ func TestCountsOutliveARestore(t *testing.T) {
 		t.Errorf("%+v, want 1 evicted, 1 expired and the snapshot's 3 keys", s)
 	}
 }
+
+func TestRestoreRefusesSessionsThatNoStateHas(t *testing.T) {
+	t.Parallel()
+	const now = 50_000
+	good := func() *session {
+		ok := (&op.Result{Version: 1}).AppendTo(nil)
+		return &session{id: 7, ttl: op.MinSessionTTL, deadline: now, floor: 3, answers: []answer{{3, ok}, {5, ok}}}
+	}
+	changed := func(change func(x *session)) []byte {
+		x := good()
+		change(x)
+		return appendSession(nil, x)
+	}
+	plain := appendSession(nil, good())
+	earlier := changed(func(x *session) { x.id = 6 })
+	h := header{MaxBytes: 1000, Time: now, Opened: 7}
+	with := func(change func(h *header)) header {
+		c := h
+		change(&c)
+		return c
+	}
+	one := with(func(h *header) { h.SessionBytes = 1 << 30 })
+	tests := []struct {
+		behaviour string
+		header    header
+		sessions  [][]byte
+		want      string // part of the error, "" if there is none
+	}{
+		{"nothing wrong", h, [][]byte{earlier, plain}, ""},
+		{"out of order", h, [][]byte{plain, earlier}, "session 6 follows session 7"},
+		{"twice", h, [][]byte{plain, plain}, "session 7 follows session 7"},
+		{"id 0", one, [][]byte{changed(func(x *session) { x.id = 0 })}, "session 0 follows"},
+		{"more than were opened", with(func(h *header) { h.Opened = 6 }), [][]byte{plain}, "only 6 were opened"},
+		{"too short a ttl", one, [][]byte{changed(func(x *session) { x.ttl = op.MinSessionTTL - 1 })}, "ttl of 9999"},
+		{"too long a ttl", one, [][]byte{changed(func(x *session) { x.ttl = op.MaxSessionTTL + 1 })}, "ttl of"},
+		{"used in the future", h, [][]byte{changed(func(x *session) { x.deadline = now + x.ttl + 1 })}, "deadline 60001"},
+		{"used before all time", h, [][]byte{changed(func(x *session) { x.deadline = x.ttl - 1 })}, "deadline 9999"},
+		{"a deadline that wraps", h, [][]byte{changed(func(x *session) { x.deadline = math.MinInt64 })}, "deadline -"},
+		{"floor 0", one, [][]byte{changed(func(x *session) { x.floor = 0 })}, "sequence 0"},
+		{"an acknowledged answer", one, [][]byte{changed(func(x *session) { x.floor = 4 })}, "answer to 3 comes where one to 4"},
+		{"an answer twice", one, [][]byte{changed(func(x *session) { x.answers[1].sequence = 3 })}, "answer to 3 comes where one to 4"},
+		{"no result", one, [][]byte{changed(func(x *session) { x.answers[0].encoded = []byte{0x07} })}, "the answer to 3: result"},
+		{"too many answers", one, [][]byte{changed(func(x *session) {
+			for i := range uint64(op.MaxUnacknowledged) {
+				x.answers = append(x.answers, answer{6 + i, x.answers[0].encoded})
+			}
+		})}, "4098 answers"},
+		{"an answer's head cut off", one, [][]byte{plain[:len(plain)-7]}, "cut off"},
+		{"an answer cut off", one, [][]byte{plain[:len(plain)-1]}, "cut off"},
+		{"a session cut off", one, [][]byte{plain[:sessionHead-1]}, "too few"},
+		{"fewer than announced", with(func(h *header) { h.Sessions = 2 }), [][]byte{plain}, "too few"},
+		{"another count of bytes", with(func(h *header) { h.SessionBytes = 500 }), [][]byte{plain}, "of 500"},
+		{"a negative count of bytes", with(func(h *header) { h.SessionBytes = -1 }), nil, "-1 of sessions"},
+		{"more sessions than there can be", with(func(h *header) { h.Sessions = op.MaxSessions + 1 }), nil, "16385 sessions"},
+		{"a time before all time", with(func(h *header) { h.Time = -1 }), nil, "time of -1"},
+		{"a time after all time", with(func(h *header) { h.Time = maxTime + 1 }), nil, "time of"},
+	}
+	for _, test := range tests {
+		t.Run(test.behaviour, func(t *testing.T) {
+			t.Parallel()
+			snapshot := sealSessions(t, test.header, 0, nil, test.sessions)
+			if test.want == "" {
+				restored(t, snapshot)
+				return
+			}
+			err := refuses(t, New(Config{}), test.behaviour, snapshot)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
