@@ -78,7 +78,7 @@ func TestValuesAtTheLimitPass(t *testing.T) {
 
 func TestEveryKindIsOneOutcome(t *testing.T) {
 	outcomes := []error{op.ErrRefused, op.ErrUnavailable, op.ErrUnknownOutcome}
-	for kind := op.KindInvalid; kind <= op.KindConflict; kind++ {
+	for kind := op.KindInvalid; kind <= op.KindSessionEnded; kind++ {
 		var matches []error
 		for _, o := range outcomes {
 			if errors.Is(&op.Error{Kind: kind}, o) {

@@ -98,13 +98,14 @@ func TestResultSurvivesTheWire(t *testing.T) {
 	bytesOf := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		want := op.Result{
+			Index: rapid.Uint64().Draw(t, "index"), Unmet: rapid.Bool().Draw(t, "unmet"),
 			Version: rapid.Uint64().Draw(t, "version"), Found: rapid.Bool().Draw(t, "found"),
 			TTL: rapid.Int64().Draw(t, "ttl"), Number: rapid.Int64().Draw(t, "number"),
 			Value: bytesOf.Draw(t, "value"), Next: bytesOf.Draw(t, "next"), Detail: bytesOf.Draw(t, "detail"),
 		}
 		if rapid.Bool().Draw(t, "failed") {
 			want.Err = &op.Error{
-				Kind: op.Kind(rapid.IntRange(1, 6).Draw(t, "kind")), Field: rapid.String().Draw(t, "field"),
+				Kind: op.Kind(rapid.IntRange(1, 7).Draw(t, "kind")), Field: rapid.String().Draw(t, "field"),
 				Message: rapid.String().Draw(t, "message"), Node: rapid.String().Draw(t, "node"), Epoch: rapid.Uint64().Draw(t, "epoch"),
 			}
 		}
@@ -113,6 +114,9 @@ func TestResultSurvivesTheWire(t *testing.T) {
 				Key: bytesOf.Draw(t, "item key"), Found: rapid.Bool().Draw(t, "item found"), Value: bytesOf.Draw(t, "item value"),
 				Version: rapid.Uint64().Draw(t, "item version"), TTL: rapid.Int64().Draw(t, "item ttl"),
 			})
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "results") {
+			want.Results = append(want.Results, op.Result{Version: rapid.Uint64().Draw(t, "result"), Value: bytesOf.Draw(t, "result value")})
 		}
 		encoded := want.AppendTo(nil)
 		got, err := op.DecodeResult(encoded)
@@ -124,6 +128,9 @@ func TestResultSurvivesTheWire(t *testing.T) {
 		}
 		if (got.Err == nil) != (want.Err == nil) || got.Err != nil && *got.Err != *want.Err {
 			t.Fatalf("error %+v, want %+v", got.Err, want.Err)
+		}
+		if got.Index != want.Index || got.Unmet != want.Unmet || len(got.Results) != len(want.Results) {
+			t.Fatalf("got %+v, want %+v", got, want)
 		}
 		if got.Version != want.Version || got.Found != want.Found || got.TTL != want.TTL || got.Number != want.Number ||
 			!bytes.Equal(got.Value, want.Value) || len(got.Items) != len(want.Items) {
@@ -217,6 +224,7 @@ func TestDecodingRefusesMalformedOperations(t *testing.T) {
 func FuzzDecodeRequest(f *testing.F) {
 	for _, o := range samples() {
 		f.Add((&op.Request{Op: o}).AppendTo(nil))
+		f.Add((&op.Request{Epoch: 1, Level: op.Session, Bound: 300, Session: 7, Sequence: 9, Acknowledged: 8, Op: o}).AppendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		req, err := op.DecodeRequest(b)
@@ -224,9 +232,12 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		req.Op.Check(op.Limits{MaxValue: op.DefaultMaxValue})
-		again, err := op.DecodeRequest((&op.Request{Epoch: req.Epoch, Level: req.Level, Op: req.Op}).AppendTo(nil))
-		if err != nil || !reflect.DeepEqual(again.Op, req.Op) {
-			t.Fatalf("%#v became %#v, %v", req.Op, again.Op, err)
+		_ = req.Check() // of any request, without a panic
+		req.Raw = nil
+		again, err := op.DecodeRequest(req.AppendTo(nil))
+		again.Raw = nil
+		if err != nil || !reflect.DeepEqual(again, req) {
+			t.Fatalf("%#v became %#v, %v", req, again, err)
 		}
 		if routed, ok := req.Op.(op.Routed); ok {
 			for i := range routed.NumSlots() {
@@ -241,6 +252,7 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzDecodeResult(f *testing.F) {
 	f.Add((&op.Result{Version: 9, Found: true, Value: []byte("v"), Items: []op.Item{{Key: []byte("k")}}}).AppendTo(nil))
 	f.Add((&op.Result{Err: op.Invalid("key", "is empty")}).AppendTo(nil))
+	f.Add((&op.Result{Unmet: true, Index: 7, Results: []op.Result{{Found: true}, {Number: -1}}}).AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		res, err := op.DecodeResult(b)
 		if err != nil {

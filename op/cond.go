@@ -35,7 +35,10 @@ func (c Cond) check(l Limits) *Error {
 	case len(c.Value) > 0 && c.Kind != CondValue:
 		return Invalid("cond", "names a value but does not ask for one")
 	}
-	return checkValue(c.Value, l)
+	if err := checkValue(c.Value, l); err != nil {
+		return Invalid("cond", "its value %s", err.Message)
+	}
+	return nil
 }
 
 // checkForMany refuses what only one key can be asked.

@@ -19,6 +19,7 @@ func TestTimesToLiveOutOfRangeAreRefused(t *testing.T) {
 	for name, with := range map[string]func(ttl int64) op.Op{
 		"set":    func(ttl int64) op.Op { return op.Set{Key: key, TTL: ttl} },
 		"mset":   func(ttl int64) op.Op { return op.MSet{Pairs: []op.Pair{{Key: key}}, TTL: ttl} },
+		"add":    func(ttl int64) op.Op { return op.Add{Key: key, TTL: ttl} },
 		"expire": func(ttl int64) op.Op { return op.Expire{Key: key, TTL: ttl} },
 	} {
 		for _, ttl := range []int64{
