@@ -174,7 +174,7 @@ func ofANewerProgram(data []byte) []byte {
 		return data
 	}
 	var e op.EntryBuilder
-	e.Add([]byte{0x91, 127})
+	e.Add([]byte{0x94, 0, 0, 0, 0x91, 127})
 	return e.Build(1, nil)
 }
 

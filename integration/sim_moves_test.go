@@ -173,7 +173,7 @@ func TestSimNodeClosesWhateverIsUnderWay(t *testing.T) {
 				} {
 					id := asked
 					asked++
-					req.Raw = op.Append(nil, req.Op)
+					req.Raw = op.AppendCommand(nil, req.Command())
 					c.nodes[victim].node.Serve(req, replyFunc(func(res op.Result) {
 						mu.Lock()
 						defer mu.Unlock()

@@ -250,12 +250,18 @@ func (r replyChan) Reply(res op.Result) {
 
 // at asks one node.
 func (c *simCluster) at(id string, o op.Op, level op.Level) op.Result {
+	return c.ask(id, op.Request{Op: o, Level: level})
+}
+
+// ask sends one node a request.
+func (c *simCluster) ask(id string, req op.Request) op.Result {
 	s := c.nodes[id]
 	if s.node == nil {
 		return op.Fail(op.Unavailable("%s is down", id))
 	}
 	reply := make(replyChan, 1)
-	s.node.Serve(op.Request{Op: o, Level: level, Raw: op.Append(nil, o)}, reply)
+	req.Raw = op.AppendCommand(nil, req.Command())
+	s.node.Serve(req, reply)
 	return <-reply
 }
 

@@ -221,7 +221,11 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 	}
 	switch response := future.Response().(type) {
 	case []op.Result:
-		done.reply(func(i int) op.Result { return response[i] })
+		done.reply(func(i int) op.Result {
+			res := response[i]
+			res.Index = future.Index()
+			return res
+		})
 	case error:
 		done.fail(op.UnknownOutcome("the state machine halted: %v", response))
 	default:

@@ -99,7 +99,7 @@ func startBatcher(t *testing.T) (*batcher, *fakeRaft) {
 	return b, r
 }
 
-var oneDelete = op.Append(nil, op.Delete{Key: []byte("k")})
+var oneDelete = commandOf(op.Delete{Key: []byte("k")})
 
 func TestLoneWriterWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 			r.finish(nil)
 			synctest.Wait()
 		}
-		if got := replies.all(); len(got) != inFlight+100 || got[len(got)-1].Number != 99 {
-			t.Errorf("%d replies, the last %+v", len(got), got[len(got)-1])
+		if got := replies.all(); len(got) != inFlight+100 || got[len(got)-1].Number != 99 || got[len(got)-1].Index != 1 {
+			t.Errorf("%d replies, the last %+v; want %d, the last one with number 99, from index 1", len(got), got[len(got)-1], inFlight+100)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 			b.add(oneDelete, new(answers))
 			synctest.Wait()
 		}
-		large := op.Append(nil, op.Set{Key: []byte("k"), Value: make([]byte, entryBytes/2+1)})
+		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, entryBytes/2+1)})
 		for range 3 {
 			b.add(large, new(answers))
 		}
@@ -175,7 +175,7 @@ func TestLargeEntriesFlyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t)
 		replies := new(answers)
-		large := op.Append(nil, op.Set{Key: []byte("k"), Value: make([]byte, inFlightBytes)})
+		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, inFlightBytes)})
 		for _, raw := range [][]byte{oneDelete, large, large, oneDelete, oneDelete} {
 			b.add(raw, replies)
 			synctest.Wait()

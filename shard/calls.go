@@ -21,6 +21,8 @@ const (
 	callStatus   callKind = 5 // nothing → op.NodeStatus
 	callPropose  callKind = 6 // a metaCommand for the meta leader → proposal
 	callTransfer callKind = 7 // an op.Transfer for a group's leader → proposal
+	callIndex    callKind = 8 // a group, for its leader → the read index
+	callServe    callKind = 9 // an op.Request → op.Result
 )
 
 // Caller is who sends a call, as the handshake showed.
@@ -72,6 +74,10 @@ func (n *Node) HandleCall(ctx context.Context, from Caller, request []byte) ([]b
 	switch kind {
 	case callConfirm:
 		return n.confirmTerm(body)
+	case callIndex:
+		return n.tellIndex(ctx, body)
+	case callServe:
+		return n.serveCall(ctx, body), nil
 	case callDigest:
 		return answer(body, n.digestAt)
 	case callTouch:
@@ -128,6 +134,34 @@ func (n *Node) confirmTerm(body []byte) ([]byte, error) {
 		return []byte{1}, nil
 	}
 	return []byte{0}, nil
+}
+
+// askIndex asks node, as a group's leader, for its read index: eight bytes for a group,
+// eight for an index.
+func (n *Node) askIndex(ctx context.Context, node string, group uint64) (uint64, error) {
+	reply, err := n.peers.Call(ctx, node, binary.BigEndian.AppendUint64([]byte{byte(callIndex)}, group))
+	if err != nil {
+		return 0, err
+	}
+	if len(reply) != 8 {
+		return 0, fmt.Errorf("an index has 8 bytes, not %d", len(reply))
+	}
+	return binary.BigEndian.Uint64(reply), nil
+}
+
+func (n *Node) tellIndex(ctx context.Context, body []byte) ([]byte, error) {
+	if len(body) != 8 {
+		return nil, fmt.Errorf("a group has 8 bytes, not %d", len(body))
+	}
+	g := n.group(binary.BigEndian.Uint64(body))
+	if g == nil {
+		return nil, fmt.Errorf("group %d is not served here", binary.BigEndian.Uint64(body))
+	}
+	index, err := g.reads.index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return binary.BigEndian.AppendUint64(nil, index), nil
 }
 
 // takeTouches queues the touches of another node's reads.

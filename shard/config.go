@@ -18,6 +18,9 @@ type Peers interface {
 	Transport(id raft.ServerID) raft.Transport
 	// Call sends a request to another node's HandleCall. It ends with ctx.
 	Call(ctx context.Context, node string, request []byte) ([]byte, error)
+	// Undelivered reports whether err, of Call, says that the request was certainly
+	// not handled.
+	Undelivered(err error) bool
 	// Reachable reports whether node answered lately.
 	Reachable(node string) bool
 	// Join says which cluster this node belongs to, once that is known.

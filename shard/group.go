@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -20,15 +21,17 @@ const maxTouches = op.MaxKeys
 // group is a node's part in a data group: its replica, the way in for writes and
 // reads, and the upkeep that a leader does.
 type group struct {
-	id      uint64
-	node    *Node
-	log     *slog.Logger
-	fsm     *raftfsm.FSM
-	replica *replica
-	batcher *batcher
-	reads   *readIndex
-	hints   *hints
-	touches *touches
+	id        uint64
+	node      *Node
+	log       *slog.Logger
+	fsm       *raftfsm.FSM
+	replica   *replica
+	batcher   *batcher
+	reads     *readIndex
+	freshness *freshness
+	sessions  *rounds[sessionRead]
+	hints     *hints
+	touches   *touches
 
 	moving      sync.Mutex   // held by the one attempt to hand over
 	lastMark    raftfsm.Mark // of upkeep
@@ -65,7 +68,9 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	g.replica = r
 	g.touches = newTouches(g.fsm.Old)
 	g.batcher = newBatcher(r.raft, g.stamp, g.touches.take, g.refuse, n.cfg.Timing.Write)
-	g.reads = newReadIndex(r, g.confirm, g.readNow, g.elsewhere, n.cfg.Timing.ReadIndex)
+	g.freshness = newFreshness(g.fsm, g.log, g.learnIndex, n.cfg.Timing.Call)
+	g.reads = newReadIndex(r, g.confirm, g.elsewhere, g.freshness.prove, n.cfg.Timing.ReadIndex)
+	g.sessions = newRounds(g.sessionRound)
 	g.hints = newHints(g.sendHints)
 	g.wg.Go(g.upkeep)
 	return g, nil
@@ -82,23 +87,6 @@ func (g *group) write(raw []byte, reply op.Replier) {
 		return
 	}
 	g.batcher.add(raw, reply)
-}
-
-// read answers o at level.
-func (g *group) read(o op.Read, level op.Level, reply op.Replier) {
-	if level == op.Linearizable {
-		g.reads.add(o, reply)
-		return
-	}
-	if !g.replica.caughtUp() {
-		reply.Reply(op.Fail(g.behind()))
-		return
-	}
-	reply.Reply(g.readNow(o))
-}
-
-func (g *group) readNow(o op.Read) op.Result {
-	return g.fsm.Read(o, g.node.cfg.Clock(), g.hints.add)
 }
 
 // stamp is the time of a new entry.
@@ -124,15 +112,16 @@ func (g *group) elsewhere() *op.Error {
 	}
 }
 
-// behind tells a reader to ask another replica, of which the leader is sure to answer.
-func (g *group) behind() *op.Error {
+// behind tells a reader to ask the leader, since this replica is not as far as it must be.
+func (g *group) behind(format string, args ...any) *op.Error {
+	why := fmt.Sprintf(format, args...)
 	leader := g.replica.leaderNode()
 	if leader == "" || leader == g.node.cfg.ID {
-		return op.Unavailable("this node's replica of group %d has started and is catching up", g.id)
+		return op.Unavailable("this node's replica of group %d %s", g.id, why)
 	}
 	return &op.Error{
 		Kind: op.KindWrongNode, Node: leader, Epoch: g.node.Map().Epoch,
-		Message: "this node's replica of the key's group has started and is catching up",
+		Message: "this node's replica of the key's group " + why,
 	}
 }
 
@@ -198,6 +187,8 @@ func (g *group) close() error {
 	g.closed.Do(func() {
 		g.stop()
 		g.hints.close()
+		g.freshness.close()
+		g.sessions.close()
 		g.reads.close()
 		g.batcher.close()
 		err = g.replica.close()

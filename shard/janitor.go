@@ -13,13 +13,16 @@ type replyFunc func(op.Result)
 
 func (f replyFunc) Reply(res op.Result) { f(res) }
 
+// commandOf encodes a command that the node proposes itself.
+func commandOf(o op.Write) []byte { return op.AppendCommand(nil, op.Command{Op: o}) }
+
 // sweep proposes, as the leader, to remove what has expired, so that all replicas
 // and whoever follows the log see it. While more is due it goes on by itself.
 func (g *group) sweep() {
 	if g.replica.readyTerm() == 0 || !g.fsm.SweepDue(g.node.cfg.Clock()) || !g.sweeping.CompareAndSwap(false, true) {
 		return
 	}
-	g.batcher.add(op.Append(nil, op.Sweep{Limit: sweepLimit}), replyFunc(func(res op.Result) {
+	g.batcher.add(commandOf(op.Sweep{Limit: sweepLimit}), replyFunc(func(res op.Result) {
 		g.sweeping.Store(false)
 		if res.Err == nil && res.Number == sweepLimit {
 			g.sweep()
@@ -34,7 +37,7 @@ func (g *group) configure() {
 	if g.replica.readyTerm() == 0 || g.fsm.Stats().Settings == want || !g.configuring.CompareAndSwap(false, true) {
 		return
 	}
-	g.batcher.add(op.Append(nil, op.Configure{Settings: want}), replyFunc(func(op.Result) {
+	g.batcher.add(commandOf(op.Configure{Settings: want}), replyFunc(func(op.Result) {
 		g.configuring.Store(false)
 	}))
 }

@@ -29,6 +29,7 @@ func (p *oneWayPeers) Transport(id raft.ServerID) raft.Transport {
 
 func (p *oneWayPeers) Reachable(node string) bool { return node != "n4" }
 func (p *oneWayPeers) Join(string)                {}
+func (p *oneWayPeers) Undelivered(error) bool     { return false }
 
 func (p *oneWayPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callPropose {

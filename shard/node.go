@@ -36,6 +36,7 @@ type Node struct {
 	closed       bool
 
 	clusterOps chan struct{} // bounds the cluster operations under way
+	forwarded  chan struct{} // bounds the requests of other nodes being served
 	mapKick    chan struct{}
 	ctx        context.Context
 	stop       context.CancelFunc
@@ -55,6 +56,7 @@ func New(cfg Config) (*Node, error) {
 		groups:       map[uint64]*group{},
 		outOfService: map[uint64]string{},
 		clusterOps:   make(chan struct{}, maxClusterOps),
+		forwarded:    make(chan struct{}, maxForwarded),
 		mapKick:      make(chan struct{}, 1),
 		failed:       make(chan error, 1),
 	}

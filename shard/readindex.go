@@ -11,9 +11,6 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
-// maxWaitingReads bounds the linearizable reads of a group that wait for a round.
-const maxWaitingReads = 1 << 16
-
 var errNoMajority = errors.New("too few voters agreed")
 
 // readIndex lets the leader answer with the latest state. A round notes the commit
@@ -27,88 +24,75 @@ var errNoMajority = errors.New("too few voters agreed")
 type readIndex struct {
 	replica *replica
 	confirm func(ctx context.Context, voter raft.ServerID, term uint64) bool
-	answer  func(o op.Read) op.Result
 	refusal func() *op.Error
+	proved  func(proof) // told of each round that succeeds
 	timeout time.Duration
 
-	mu      sync.Mutex
-	waiting []waitingRead
-	running bool
-	closed  bool
-
-	ctx  context.Context
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	rounds *rounds[func(index uint64, err *op.Error)]
+	asking sync.WaitGroup
 }
 
-type waitingRead struct {
-	op    op.Read
-	reply op.Replier
-}
-
-func newReadIndex(r *replica, confirm func(context.Context, raft.ServerID, uint64) bool, answer func(op.Read) op.Result, refusal func() *op.Error, timeout time.Duration) *readIndex {
-	ri := &readIndex{replica: r, confirm: confirm, answer: answer, refusal: refusal, timeout: timeout}
-	ri.ctx, ri.stop = context.WithCancel(context.Background())
+func newReadIndex(r *replica, confirm func(context.Context, raft.ServerID, uint64) bool, refusal func() *op.Error, proved func(proof), timeout time.Duration) *readIndex {
+	ri := &readIndex{replica: r, confirm: confirm, refusal: refusal, proved: proved, timeout: timeout}
+	ri.rounds = newRounds(ri.round)
 	return ri
 }
 
-// add answers o after a round that begins after this call.
-func (ri *readIndex) add(o op.Read, reply op.Replier) {
-	ri.mu.Lock()
-	if ri.closed || len(ri.waiting) >= maxWaitingReads {
-		ri.mu.Unlock()
-		reply.Reply(op.Fail(op.Unavailable("too many linearizable reads are waiting, or the replica is stopping")))
-		return
-	}
-	ri.waiting = append(ri.waiting, waitingRead{o, reply})
-	if !ri.running {
-		ri.running = true
-		ri.wg.Go(ri.run)
-	}
-	ri.mu.Unlock()
-}
-
-// run does rounds until nobody waits.
-func (ri *readIndex) run() {
-	for {
-		ri.mu.Lock()
-		reads := ri.waiting
-		ri.waiting = nil
-		if len(reads) == 0 {
-			ri.running = false
-			ri.mu.Unlock()
-			return
-		}
-		ri.mu.Unlock()
-		err := ri.round()
-		for _, r := range reads {
-			if err != nil {
-				r.reply.Reply(op.Fail(err))
-			} else {
-				r.reply.Reply(ri.answer(r.op))
-			}
-		}
+// add calls then after a round that begins after this call. Without an error, the
+// state shows all that was acknowledged before, which the log has up to index.
+func (ri *readIndex) add(then func(index uint64, err *op.Error)) {
+	if !ri.rounds.add(then) {
+		then(0, op.Unavailable("too many linearizable reads are waiting, or the replica is stopping"))
 	}
 }
 
-func (ri *readIndex) round() *op.Error {
-	ctx, cancel := context.WithTimeout(ri.ctx, ri.timeout)
+// index is add for a caller that waits, which it does until ctx ends.
+func (ri *readIndex) index(ctx context.Context) (uint64, error) {
+	type outcome struct {
+		index uint64
+		err   *op.Error
+	}
+	done := make(chan outcome, 1)
+	ri.add(func(index uint64, err *op.Error) { done <- outcome{index, err} })
+	select {
+	case o := <-done:
+		return o.index, asError(o.err)
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (ri *readIndex) round(ctx context.Context, waiting []func(uint64, *op.Error)) {
+	began := time.Now()
+	index, err := ri.learn(ctx)
+	if err == nil {
+		ri.proved(proof{at: began, index: index})
+	}
+	for _, then := range waiting {
+		then(index, err)
+	}
+}
+
+// learn returns the index that the state has reached and up to which it was
+// committed when this was called.
+func (ri *readIndex) learn(ctx context.Context) (uint64, *op.Error) {
+	ctx, cancel := context.WithTimeout(ctx, ri.timeout)
 	defer cancel()
 	term := ri.replica.readyTerm()
 	if term == 0 {
-		return ri.refusal()
+		return 0, ri.refusal()
 	}
 	index := ri.replica.raft.CommitIndex()
 	if err := ri.majority(ctx, term); err != nil {
-		return op.Unavailable("no majority confirmed the leader: %v", err)
+		return 0, op.Unavailable("no majority confirmed the leader: %v", err)
 	}
 	if ri.replica.readyTerm() != term {
-		return ri.refusal()
+		return 0, ri.refusal()
 	}
 	if err := ri.replica.machine.Wait(ctx, index); err != nil {
-		return op.Unavailable("the state machine did not reach index %d: %v", index, err)
+		return 0, op.Unavailable("the state machine did not reach index %d: %v", index, err)
 	}
-	return nil
+	return index, nil
 }
 
 // majority asks the other voters, all at once, until enough have confirmed term.
@@ -127,7 +111,7 @@ func (ri *readIndex) majority(ctx context.Context, term uint64) error {
 			continue
 		}
 		asked++
-		ri.wg.Go(func() { answers <- ri.confirm(ctx, v.ID, term) })
+		ri.asking.Go(func() { answers <- ri.confirm(ctx, v.ID, term) })
 	}
 	for ; need > 0 && asked >= need; asked-- {
 		select {
@@ -147,9 +131,6 @@ func (ri *readIndex) majority(ctx context.Context, term uint64) error {
 
 // close refuses the waiting reads and waits for the round under way.
 func (ri *readIndex) close() {
-	ri.mu.Lock()
-	ri.closed = true
-	ri.mu.Unlock()
-	ri.stop()
-	ri.wg.Wait()
+	ri.rounds.close()
+	ri.asking.Wait()
 }

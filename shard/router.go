@@ -10,6 +10,10 @@ import (
 // Serve answers a request through reply. It does not block: what takes time is
 // answered later, from another goroutine.
 func (n *Node) Serve(req op.Request, reply op.Replier) {
+	if err := req.Check(); err != nil {
+		reply.Reply(op.Fail(err))
+		return
+	}
 	m := n.current.Load()
 	if err := req.Op.Check(op.Limits{MaxValue: maxValue(m)}); err != nil {
 		reply.Reply(op.Fail(err))
@@ -21,7 +25,7 @@ func (n *Node) Serve(req op.Request, reply op.Replier) {
 		if g, err := n.route(m, o); err != nil {
 			reply.Reply(op.Fail(err))
 		} else {
-			g.read(o, req.Level, reply)
+			g.read(o, req.Level, req.Bound, reply)
 		}
 	case op.ClassWrite:
 		if g, err := n.route(m, req.Op.(op.Write)); err != nil {

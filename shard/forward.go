@@ -1,0 +1,82 @@
+package shard
+
+import (
+	"context"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// maxForwarded is how many requests of other nodes are served at once. It is less than
+// the calls that the network between nodes handles at once, so that the short ones,
+// which confirm leaders, find room beside them.
+const maxForwarded = 32
+
+// forward lets another node serve req. A request that was not delivered is
+// unavailable; one without an answer is unknown, if it is not a read.
+func (n *Node) forward(ctx context.Context, node string, req op.Request) op.Result {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timing.Write)
+	defer cancel()
+	b, err := n.peers.Call(ctx, node, req.AppendTo([]byte{byte(callServe)}))
+	switch {
+	case err != nil && n.peers.Undelivered(err):
+		return op.Fail(op.Unavailable("node %s was not reached: %v", node, err))
+	case err != nil:
+		return op.Fail(noAnswer(req, err))
+	}
+	return decodeAnswer(req, b)
+}
+
+// serveCall serves a request that another node forwards, and encodes the result. It
+// forwards nothing itself.
+func (n *Node) serveCall(ctx context.Context, body []byte) []byte {
+	var res op.Result
+	if req, err := op.DecodeRequest(body); err != nil {
+		res = op.Fail(op.Invalid("request", "%v", err))
+	} else {
+		res = n.serveForwarded(ctx, req)
+	}
+	return res.AppendTo(nil)
+}
+
+func (n *Node) serveForwarded(ctx context.Context, req op.Request) op.Result {
+	select {
+	case n.forwarded <- struct{}{}:
+		defer func() { <-n.forwarded }()
+		return n.serveHere(ctx, req)
+	default:
+		return op.Fail(op.Unavailable("%d requests of other nodes are under way already", maxForwarded))
+	}
+}
+
+// serveHere waits for Serve's answer until ctx ends.
+func (n *Node) serveHere(ctx context.Context, req op.Request) op.Result {
+	answer := make(encodedReply, 1)
+	n.Serve(req, answer)
+	select {
+	case b := <-answer:
+		return decodeAnswer(req, b)
+	case <-ctx.Done():
+		return op.Fail(noAnswer(req, ctx.Err()))
+	}
+}
+
+// encodedReply takes an answer in bytes, since it may keep nothing that a result refers to.
+type encodedReply chan []byte
+
+func (r encodedReply) Reply(res op.Result) { r <- res.AppendTo(nil) }
+
+func decodeAnswer(req op.Request, b []byte) op.Result {
+	res, err := op.DecodeResult(b)
+	if err != nil {
+		return op.Fail(noAnswer(req, err))
+	}
+	return res
+}
+
+// noAnswer is the outcome of a request whose answer did not come.
+func noAnswer(req op.Request, err error) *op.Error {
+	if op.SpecOf(req.Op.Code()).Class == op.ClassRead {
+		return op.Unavailable("no answer came: %v", err)
+	}
+	return op.UnknownOutcome("no answer came: %v", err)
+}

@@ -1,0 +1,97 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// patience is how long a read at level Session waits for a replica that is behind.
+// A busy group's followers lag by a round trip. Those of an idle one learn of its last
+// entry only with the next append, up to 100 ms later: to wait for that would take
+// longer than to ask the leader.
+const patience = 20 * time.Millisecond
+
+// read answers o at a level within its bound, see op.Request.
+func (g *group) read(o op.Read, level op.Level, bound uint64, reply op.Replier) {
+	switch level {
+	case op.Session:
+		g.readSession(o, bound, reply)
+	case op.Bounded:
+		g.freshness.add(time.Duration(bound)*time.Millisecond, func(fresh bool) {
+			if fresh {
+				reply.Reply(g.readNow(o))
+			} else {
+				reply.Reply(op.Fail(g.behind("cannot show how old it is")))
+			}
+		})
+	case op.Linearizable:
+		g.reads.add(func(_ uint64, err *op.Error) {
+			if err != nil {
+				reply.Reply(op.Fail(err))
+			} else {
+				reply.Reply(g.readNow(o))
+			}
+		})
+	default:
+		if !g.replica.caughtUp() {
+			reply.Reply(op.Fail(g.behind("has started and is catching up")))
+		} else {
+			reply.Reply(g.readNow(o))
+		}
+	}
+}
+
+func (g *group) readNow(o op.Read) op.Result {
+	return g.fsm.Read(o, g.node.cfg.Clock(), g.hints.add)
+}
+
+// sessionRead waits for the replica to reach the bound.
+type sessionRead struct {
+	bound uint64
+	op    op.Read
+	reply op.Replier
+}
+
+// readSession answers o if the state has reached bound; without a bound, as at level
+// Local.
+func (g *group) readSession(o op.Read, bound uint64, reply op.Replier) {
+	switch {
+	case bound == 0:
+		g.read(o, op.Local, 0, reply)
+	case g.fsm.Applied() >= bound:
+		reply.Reply(g.readNow(o))
+	case !g.sessions.add(sessionRead{bound, o, reply}):
+		reply.Reply(op.Fail(g.notReached(bound)))
+	}
+}
+
+// sessionRound gives all who wait the same patience, and answers the lowest bounds first.
+func (g *group) sessionRound(ctx context.Context, waiting []sessionRead) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	slices.SortFunc(waiting, func(a, b sessionRead) int { return cmp.Compare(a.bound, b.bound) })
+	for _, r := range waiting {
+		if err := g.fsm.Wait(ctx, r.bound); err != nil {
+			r.reply.Reply(op.Fail(g.notReached(r.bound)))
+		} else {
+			r.reply.Reply(g.readNow(r.op))
+		}
+	}
+}
+
+func (g *group) notReached(bound uint64) *op.Error {
+	return g.behind("has not reached index %d", bound)
+}
+
+// learnIndex returns the leader's read index.
+func (g *group) learnIndex(ctx context.Context) (uint64, error) {
+	leader := g.replica.leaderNode()
+	if leader == "" || leader == g.node.cfg.ID {
+		return g.reads.index(ctx)
+	}
+	return g.node.askIndex(ctx, leader, g.id)
+}
