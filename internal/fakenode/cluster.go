@@ -25,13 +25,14 @@ type Fault struct {
 	Delay time.Duration // do it, and answer so much later
 }
 
-// Cluster is a set of nodes over one map of records.
+// Cluster is a set of nodes over one state machine per group.
 type Cluster struct {
 	mu        sync.Mutex
 	cluster   placement.Map
 	leaders   map[uint64]string // by group; 0 is the meta group
 	nodes     map[string]*node
-	records   records
+	groups    map[uint64]*group
+	ahead     time.Duration // of the wall clock, see Advance
 	intercept func(node string, req op.Request) *Fault
 	served    map[op.Code]int
 	delayed   sync.WaitGroup
@@ -51,7 +52,7 @@ func Start(cfg Config) (*Cluster, error) {
 	c := &Cluster{
 		leaders: map[uint64]string{0: "n1"},
 		nodes:   map[string]*node{},
-		records: records{now: time.Now},
+		groups:  map[uint64]*group{},
 		served:  map[op.Code]int{},
 	}
 	if err := c.start(cfg); err != nil {
@@ -158,6 +159,15 @@ func (c *Cluster) fault(node string, req op.Request) Fault {
 	}
 	return Fault{}
 }
+
+// Advance moves the clock of all nodes on.
+func (c *Cluster) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+func (c *Cluster) nowLocked() int64 { return time.Now().Add(c.ahead).UnixMilli() }
 
 // Served returns how many requests of an operation were done, faults or not.
 func (c *Cluster) Served(code op.Code) int {

@@ -8,43 +8,51 @@ import (
 // serveLocked does what a node does with a request.
 func (c *Cluster) serveLocked(n *node, req op.Request) op.Result {
 	limits := op.Limits{MaxValue: int(c.cluster.Settings.MaxValueBytes)}
+	if err := req.Check(); err != nil {
+		return op.Fail(err)
+	}
 	if err := req.Op.Check(limits); err != nil {
 		return op.Fail(err)
 	}
 	switch o := req.Op.(type) {
 	case op.Write:
-		if err := c.placeLocked(n, o, true); err != nil {
+		g, err := c.placeLocked(n, o, true)
+		if err != nil {
 			return op.Fail(err)
 		}
-		return o.Apply(&c.records)
+		return g.write(req.Command(), c.nowLocked())
 	case op.Read:
-		if err := c.placeLocked(n, o, req.Level == op.Linearizable); err != nil {
+		g, err := c.placeLocked(n, o, req.Level == op.Linearizable)
+		switch {
+		case err != nil:
 			return op.Fail(err)
+		case req.Level == op.Session && req.Bound > g.index:
+			return op.Fail(op.Unavailable("index %d lies before us; the newest is %d", req.Bound, g.index))
 		}
-		return o.Read(&c.records)
+		return g.read(o, c.nowLocked())
 	}
 	return c.serveClusterLocked(n, req.Op)
 }
 
-// placeLocked refuses what node n does not serve.
-func (c *Cluster) placeLocked(n *node, o op.Routed, byLeader bool) *op.Error {
+// placeLocked returns the group that o belongs to, and refuses what node n does not serve.
+func (c *Cluster) placeLocked(n *node, o op.Routed, byLeader bool) (*group, *op.Error) {
 	id := c.cluster.GroupOf(o.Slot(0))
 	for i := 1; i < o.NumSlots(); i++ {
 		if c.cluster.GroupOf(o.Slot(i)) != id {
-			return &op.Error{Kind: op.KindWrongNode, Message: "the slots belong to several groups", Epoch: c.cluster.Epoch}
+			return nil, &op.Error{Kind: op.KindWrongNode, Message: "the slots belong to several groups", Epoch: c.cluster.Epoch}
 		}
 	}
 	leader := c.leaders[id]
 	if byLeader && leader != n.id {
-		return &op.Error{Kind: op.KindWrongNode, Message: "another node leads", Node: leader, Epoch: c.cluster.Epoch}
+		return nil, &op.Error{Kind: op.KindWrongNode, Message: "another node leads", Node: leader, Epoch: c.cluster.Epoch}
 	}
-	group, _ := c.cluster.Group(id)
-	for _, r := range group.Replicas {
+	placed, _ := c.cluster.Group(id)
+	for _, r := range placed.Replicas {
 		if r.Node == n.id {
-			return nil
+			return c.groupLocked(id), nil
 		}
 	}
-	return &op.Error{Kind: op.KindWrongNode, Message: "no replica is here", Node: leader, Epoch: c.cluster.Epoch}
+	return nil, &op.Error{Kind: op.KindWrongNode, Message: "no replica is here", Node: leader, Epoch: c.cluster.Epoch}
 }
 
 func (c *Cluster) serveClusterLocked(n *node, o op.Op) op.Result {
@@ -114,19 +122,15 @@ func (c *Cluster) statusLocked() []op.NodeStatus {
 }
 
 // replicaLocked makes up the status of a replica: all have applied everything.
-func (c *Cluster) replicaLocked(member placement.Node, group uint64) op.ReplicaStatus {
-	status := op.ReplicaStatus{Group: group, Role: "follower", Term: 1, Commit: c.records.version, Applied: c.records.version}
-	if c.leaders[group] == member.ID {
-		status.Role = "leader"
+func (c *Cluster) replicaLocked(member placement.Node, id uint64) op.ReplicaStatus {
+	g := c.groupLocked(id)
+	stats := g.fsm.Stats()
+	status := op.ReplicaStatus{
+		Group: id, Role: "follower", Term: 1, Commit: g.index, Applied: g.index, Keys: stats.Keys, Bytes: stats.Bytes,
+		Digest: g.fsm.Mark().Digest,
 	}
-	for slot, byKey := range &c.records.bySlot {
-		if c.cluster.GroupOf(uint16(slot)) != group {
-			continue
-		}
-		for key, rec := range byKey {
-			status.Keys++
-			status.Bytes += int64(len(key) + len(rec.Value) + 64)
-		}
+	if c.leaders[id] == member.ID {
+		status.Role = "leader"
 	}
 	return status
 }
