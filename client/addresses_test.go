@@ -109,7 +109,7 @@ func useAll(t *testing.T, nodes *fakenode.Cluster, c *client.Client) {
 		if _, err := c.Set(t.Context(), key, []byte("v")); err != nil && !errors.Is(err, client.ErrUnknownOutcome) {
 			t.Fatalf("set in group %d: %v", nodes.GroupOf(key), err)
 		}
-		must[bool](t)(c.Exists(t.Context(), key, client.WithLevel(client.Linearizable)))
+		must[bool](t)(c.Exists(t.Context(), key, client.At(client.Linearizable)))
 	}
 }
 

@@ -21,14 +21,16 @@ type Client struct {
 	metAt     map[string]string // by endpoint: the id of the node met there last; of New, then of refresh
 	table     atomic.Pointer[table]
 
-	mu     sync.Mutex
-	pools  map[string]*pool // by node id; kept until Close, also for nodes that left
-	closed bool
+	mu       sync.Mutex
+	pools    map[string]*pool    // by node id; kept until Close, also for nodes that left
+	accounts map[uint64]*account // by group; kept until Close
+	closed   bool
 }
 
 // New asks the endpoints, one after another, for the cluster map, and returns a
 // client of that cluster. If none answers, the error says why for each of them and
-// matches ErrUnavailable; a configuration out of bounds matches ErrRefused.
+// matches ErrUnavailable; a configuration out of bounds, or a session token of another
+// cluster, matches ErrRefused.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -46,6 +48,7 @@ func open(ctx context.Context, cfg Config, dial dialer) (*Client, error) {
 		refreshes: make(chan struct{}, 1),
 		metAt:     map[string]string{},
 		pools:     map[string]*pool{},
+		accounts:  map[uint64]*account{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	met, err := c.meetEndpoints(ctx)
@@ -57,6 +60,12 @@ func open(ctx context.Context, cfg Config, dial dialer) (*Client, error) {
 	c.install(met.cluster)
 	c.pools[met.node].adopt(met.conn)
 	c.wg.Go(c.refresh)
+	if cfg.SessionToken != "" {
+		if err := c.AdoptToken(cfg.SessionToken); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
 	return c, nil
 }
 
@@ -84,7 +93,7 @@ func (c *Client) install(m placement.Map) {
 	if c.closed || old != nil && m.Epoch <= old.cluster.Epoch {
 		return
 	}
-	c.table.Store(newTable(m, old, c.poolOfLocked))
+	c.table.Store(newTable(m, old, c.poolOfLocked, c.accountLocked))
 }
 
 func (c *Client) poolOfLocked(n placement.Node) *pool {

@@ -24,12 +24,19 @@ func start(t *testing.T, cfg fakenode.Config) (*fakenode.Cluster, *client.Client
 		t.Fatal(err)
 	}
 	t.Cleanup(nodes.Close)
-	c, err := client.New(t.Context(), client.Config{Endpoints: nodes.Endpoints(), RequestTimeout: time.Minute})
+	return nodes, connectTo(t, nodes, client.Config{})
+}
+
+// connectTo returns a client of the cluster, which ends with the test.
+func connectTo(t *testing.T, nodes *fakenode.Cluster, cfg client.Config) *client.Client {
+	t.Helper()
+	cfg.Endpoints, cfg.RequestTimeout = nodes.Endpoints(), time.Minute
+	c, err := client.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return nodes, c
+	return c
 }
 
 func must[T any](t *testing.T) func(v T, err error) T {
@@ -52,9 +59,9 @@ func TestRecordsComeBackAsWritten(t *testing.T) {
 		"longest key":  {string(bytes.Repeat([]byte("k"), op.MaxKey)), "v"},
 		"largest data": {"big", string(bytes.Repeat([]byte("v"), op.DefaultMaxValue))},
 	} {
-		for _, level := range []op.Level{client.Local, client.Linearizable} {
+		for _, level := range []client.Level{client.Local, client.Linearizable} {
 			version := must[uint64](t)(c.Set(t.Context(), kv[0], []byte(kv[1])))
-			got := must[client.Value](t)(c.Get(t.Context(), kv[0], client.WithLevel(level)))
+			got := must[client.Value](t)(c.Get(t.Context(), kv[0], client.At(level)))
 			if string(got.Bytes) != kv[1] || got.Version != version || got.TTL != 0 {
 				t.Errorf("%s, %s: got %d bytes, version %d, TTL %v; want %d bytes, version %d, no TTL",
 					name, level, len(got.Bytes), got.Version, got.TTL, len(kv[1]), version)
@@ -126,34 +133,6 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-func TestDroppedReplyOfAnAddIsAppliedOnce(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]fakenode.Fault{"connection cut": {Cut: true}, "no answer": {Mute: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			nodes, c := start(t, fakenode.Config{})
-			nodes.Intercept(func(_ string, req op.Request) *fakenode.Fault {
-				if _, ok := req.Op.(op.Add); ok {
-					return &fault
-				}
-				return nil
-			})
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			if _, err := c.Add(ctx, "n", 1); !errors.Is(err, client.ErrUnknownOutcome) {
-				t.Errorf("err = %v, want %v", err, client.ErrUnknownOutcome)
-			}
-			nodes.Intercept(nil)
-			if got := must[int64](t)(c.Add(t.Context(), "n", 0)); got != 1 {
-				t.Errorf("n = %d, want 1", got)
-			}
-			if n := nodes.Served(op.CodeAdd); n != 2 {
-				t.Errorf("%d adds served, want 2 for 2 calls", n)
-			}
-		})
-	}
-}
-
 func TestReadsSurviveConnectionResets(t *testing.T) {
 	t.Parallel()
 	nodes, c := start(t, fakenode.Config{})
@@ -166,8 +145,8 @@ func TestReadsSurviveConnectionResets(t *testing.T) {
 		return nil
 	})
 	for i := range 60 {
-		level := []op.Level{client.Local, client.Linearizable}[i%2]
-		if v := must[client.Value](t)(c.Get(t.Context(), "k", client.WithLevel(level))); string(v.Bytes) != "v" {
+		level := []client.Level{client.Local, client.Linearizable}[i%2]
+		if v := must[client.Value](t)(c.Get(t.Context(), "k", client.At(level))); string(v.Bytes) != "v" {
 			t.Fatalf("read %d: %q", i, v.Bytes)
 		}
 	}
@@ -211,7 +190,7 @@ func TestNodesComeBackElsewhere(t *testing.T) {
 		if err := nodes.Restart(id); err != nil {
 			t.Fatal(err)
 		}
-		retried := must[client.Value](t)(c.Get(t.Context(), "k", client.WithLevel(client.Linearizable)))
+		retried := must[client.Value](t)(c.Get(t.Context(), "k", client.At(client.Linearizable)))
 		if string(retried.Bytes) != id {
 			t.Errorf("read %q after %s came back", retried.Bytes, id)
 		}

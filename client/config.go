@@ -22,6 +22,15 @@ type Config struct {
 	DialTimeout time.Duration
 	// RequestTimeout bounds a call whose context has no deadline. 0 is 5 s.
 	RequestTimeout time.Duration
+	// AttemptTimeout bounds how long the first node asked may take over a call that can
+	// be repeated: then another one is asked, and has twice the time. 0 is 1 s.
+	AttemptTimeout time.Duration
+	// SessionTTL is how long the cluster keeps the answers to this client's writes, so
+	// that it can repeat them without doing them again, when no write of it comes. It
+	// lies between op.MinSessionTTL and op.MaxSessionTTL ms. 0 is 5 min.
+	SessionTTL time.Duration
+	// SessionToken, unless it is empty, is adopted at once: see Client.AdoptToken.
+	SessionToken string
 	// ConnsPerNode is the most connections to one node, 1 to 64. 0 is 2.
 	ConnsPerNode int
 	// BackoffMin and BackoffMax bound the pauses between attempts: the n-th is a
@@ -53,6 +62,8 @@ func (c Config) withDefaults() (Config, error) {
 	}{
 		{"DialTimeout", &c.DialTimeout, 2 * time.Second},
 		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"AttemptTimeout", &c.AttemptTimeout, time.Second},
+		{"SessionTTL", &c.SessionTTL, 5 * time.Minute},
 		{"BackoffMin", &c.BackoffMin, 5 * time.Millisecond},
 		{"BackoffMax", &c.BackoffMax, 250 * time.Millisecond},
 	} {
@@ -62,6 +73,10 @@ func (c Config) withDefaults() (Config, error) {
 		if *d.value == 0 {
 			*d.value = d.unset
 		}
+	}
+	if ttl := c.SessionTTL.Milliseconds(); ttl < op.MinSessionTTL || ttl > op.MaxSessionTTL {
+		return c, op.Invalid("SessionTTL", "is %v; it lies between %v and %v", c.SessionTTL,
+			op.MinSessionTTL*time.Millisecond, op.MaxSessionTTL*time.Millisecond)
 	}
 	if c.BackoffMax < c.BackoffMin {
 		return c, op.Invalid("BackoffMax", "is %v, less than BackoffMin, %v", c.BackoffMax, c.BackoffMin)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 )
@@ -17,40 +18,51 @@ var localLimits = op.Limits{MaxValue: op.MaxValueLimit}
 
 // do sends o to the nodes that may serve it, one after another, until the outcome
 // is settled or ctx ends. level is that of a read.
-func (c *Client) do(ctx context.Context, o op.Op, level op.Level) (op.Result, error) {
+func (c *Client) do(ctx context.Context, o op.Op, level Level) (op.Result, error) {
 	if err := o.Check(localLimits); err != nil {
 		return op.Result{}, err
 	}
-	if _, limited := ctx.Deadline(); !limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
-		defer cancel()
+	if err := level.check(); err != nil {
+		return op.Result{}, err
 	}
-	a := attempts{
-		client:     c,
-		req:        op.Request{Op: o, Level: level},
-		repeatable: repeatable(o),
-	}
-	a.walk.byLeader = !isRead(o) || level != op.Local
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	a := c.attempts(o, level)
 	return a.run(ctx)
+}
+
+// limited gives ctx a deadline if it has none.
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, limited := ctx.Deadline(); limited {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.cfg.RequestTimeout)
 }
 
 func isRead(o op.Op) bool { return op.SpecOf(o.Code()).Class == op.ClassRead }
 
-// repeatable reports whether doing o twice is the same as doing it once.
+// numbered reports whether o is a write that takes a seat in a session.
+func numbered(o op.Op) bool {
+	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession
+}
+
+// repeatable reports whether sending o twice is the same as sending it once. To open
+// two sessions is: the one that nobody uses ends.
 func repeatable(o op.Op) bool {
 	switch o.Code() {
-	case op.CodeHello, op.CodeMap, op.CodeStatus:
+	case op.CodeHello, op.CodeMap, op.CodeStatus, op.CodeOpenSession:
 		return true
 	}
-	return isRead(o)
+	return isRead(o) || numbered(o)
 }
 
 // attempts is the state of one call.
 type attempts struct {
 	client     *Client
 	req        op.Request
+	level      Level
 	repeatable bool
+	numbered   bool
 	walk       walk
 
 	// Where the present attempt goes, by which map.
@@ -58,17 +70,36 @@ type attempts struct {
 	group *group
 	node  *pool
 
+	// A numbered write's place in a session with the group of account; nil: it has none.
+	account *account
+	seat    seat
+	// doubtful: an attempt may have been applied, and no answer has told.
+	doubtful bool
+
 	made   int
+	silent int // attempts that ended for want of an answer
 	pauses int
 	reason error // why the last attempt failed
 }
 
+// attempts returns the state of a call of o, which is to begin.
+func (c *Client) attempts(o op.Op, level Level) attempts {
+	a := attempts{
+		client:     c,
+		req:        op.Request{Op: o, Level: level.wire()},
+		level:      level,
+		repeatable: repeatable(o),
+		numbered:   numbered(o),
+	}
+	a.walk.byLeader = !isRead(o) || level == Linearizable
+	return a
+}
+
 func (a *attempts) run(ctx context.Context) (op.Result, error) {
+	defer a.leave()
 	for {
-		var ok bool
-		a.table = a.client.table.Load()
-		if a.group, ok = a.table.groupOf(a.req.Op); !ok {
-			return op.Result{}, errSplit
+		if err := a.prepare(ctx); err != nil {
+			return op.Result{}, a.outcome(err)
 		}
 		v := later
 		if a.node = a.walk.next(a.group); a.node != nil {
@@ -77,7 +108,12 @@ func (a *attempts) run(ctx context.Context) (op.Result, error) {
 				return a.settle(res, broken)
 			}
 			a.learn(ctx, res.Err, broken)
-			if !a.walk.byLeader {
+			switch {
+			case v == anew:
+				if err := a.resit(res.Err); err != nil {
+					return op.Result{}, err
+				}
+			case !a.walk.byLeader:
 				v = elsewhere // the other replicas need not be as busy
 			}
 		}
@@ -90,28 +126,138 @@ func (a *attempts) run(ctx context.Context) (op.Result, error) {
 	}
 }
 
+// prepare finds the group to ask by the newest map and, for a numbered write, a seat
+// in a session with it.
+func (a *attempts) prepare(ctx context.Context) error {
+	for {
+		var ok bool
+		a.table = a.client.table.Load()
+		if a.group, ok = a.table.groupOf(a.req.Op); !ok {
+			return errSplit
+		}
+		if !a.numbered || a.account == a.group.account {
+			return nil
+		}
+		if a.doubtful {
+			return op.Unavailable("the keys have moved to group %d, which cannot tell", a.group.id)
+		}
+		a.leave()
+		if err := a.sit(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// sit takes a seat in a session with the group, or pauses if there is none for now.
+func (a *attempts) sit(ctx context.Context) error {
+	place, err := a.group.account.sessions.take(ctx, func(ctx context.Context) (uint64, error) {
+		return a.client.openSession(ctx, a.req.Op.(op.Routed).Slot(0), a.group.id)
+	})
+	switch {
+	case errors.Is(err, op.ErrOutOfMemory) && onlyRemoves(a.req.Op):
+		// It is to make the room that a session would need: done at most once, without.
+		a.numbered, a.repeatable = false, false
+		return nil
+	case err != nil:
+		return err
+	case place.session == nil:
+		a.reason = op.Unavailable("%d writes to group %d wait for their answers; that is the most", op.MaxUnacknowledged, a.group.id)
+		a.pause(ctx)
+		return a.ended(ctx)
+	}
+	a.seat, a.account = place, a.group.account
+	a.req.Session, a.req.Sequence = place.session.id, place.sequence
+	return nil
+}
+
+func onlyRemoves(o op.Op) bool { return o.Code() == op.CodeDelete || o.Code() == op.CodeMDelete }
+
+// resit gives up the seat in a session that has ended. If an earlier attempt may have
+// been applied, nobody can tell any more: a second seat could be a second execution.
+func (a *attempts) resit(ended *op.Error) error {
+	if a.doubtful {
+		return a.outcome(ended)
+	}
+	a.account.sessions.drop(a.seat.session)
+	a.leave()
+	a.walk.named = a.node
+	return nil
+}
+
+// leave gives the seat up. Unless there is doubt, nobody will ever ask for its answer.
+func (a *attempts) leave() {
+	switch {
+	case a.seat.session == nil:
+	case a.doubtful:
+		a.seat.session.lose()
+	default:
+		a.seat.session.settle(a.seat.sequence)
+	}
+	a.seat, a.account = seat{}, nil
+	a.req.Session, a.req.Sequence, a.req.Acknowledged = 0, 0, 0
+}
+
 // send makes one attempt. broken is why there is no answer.
 func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	a.made++
 	a.req.Epoch = a.table.cluster.Epoch
-	link, err := a.node.take(ctx)
-	if err != nil {
-		return op.Result{}, err
+	a.req.Bound = a.level.bound(a.group.account.seen.Load())
+	if a.seat.session != nil {
+		a.req.Acknowledged = a.seat.session.acknowledged()
 	}
-	return link.do(ctx, &a.req)
+	patience, cancel := a.patience(ctx)
+	defer cancel()
+	link, broken := a.node.take(patience)
+	if broken == nil {
+		res, broken = link.do(patience, &a.req)
+	}
+	if broken != nil && patience.Err() != nil && ctx.Err() == nil {
+		broken = a.noAnswer(broken)
+	}
+	a.doubtful = a.doubtful || a.numbered && unsettled(res.Err, broken)
+	return res, broken
+}
+
+// unsettled reports whether an attempt that ended so may have had an effect.
+func unsettled(answer *op.Error, broken error) bool {
+	return errors.Is(broken, op.ErrUnknownOutcome) || answer != nil && answer.Kind == op.KindUnknown
+}
+
+// patience returns the context of an attempt: that of the call if it cannot be
+// repeated, or has no time left for another attempt.
+func (a *attempts) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := a.client.cfg.AttemptTimeout << min(a.silent, 16)
+	if end, _ := ctx.Deadline(); !a.repeatable || time.Until(end) <= limit {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// noAnswer is broken without the error of the context that was the attempt's only.
+func (a *attempts) noAnswer(broken error) error {
+	a.silent++
+	if errors.Is(broken, op.ErrUnknownOutcome) {
+		return op.UnknownOutcome("node %s does not answer", a.node.node)
+	}
+	return op.Unavailable("node %s does not answer", a.node.node)
 }
 
 // settle returns the call's outcome.
 func (a *attempts) settle(res op.Result, broken error) (op.Result, error) {
+	if a.group != a.table.meta {
+		a.group.account.see(res.Index)
+	}
 	switch {
 	case broken != nil:
 		a.doubt(broken)
 		return op.Result{}, broken
 	case res.Err != nil:
+		a.doubtful = false
 		return op.Result{}, res.Err
 	case a.walk.byLeader:
 		a.group.led(a.node)
 	}
+	a.doubtful = false
 	return res, nil
 }
 
@@ -147,7 +293,7 @@ func (a *attempts) sentOn(answer *op.Error) {
 	if answer.Epoch > a.table.cluster.Epoch {
 		a.client.refreshSoon()
 	}
-	if a.walk.byLeader {
+	if a.level != Local || a.walk.byLeader {
 		a.walk.named = a.table.nodes[answer.Node]
 	}
 }
@@ -159,13 +305,38 @@ func (a *attempts) pause(ctx context.Context) {
 	a.walk.rest()
 }
 
-// ended returns the error of a call that had no effect until ctx or the client ended.
+// ended returns the error of a call that is not settled when ctx or the client ends.
 func (a *attempts) ended(ctx context.Context) error {
 	switch {
 	case a.client.ctx.Err() != nil:
-		return ErrClosed
+		return a.outcome(ErrClosed)
 	case ctx.Err() != nil:
-		return gaveUp(ctx, a.made, a.reason)
+		return a.outcome(gaveUp(ctx, a.made, a.reason))
 	}
 	return nil
+}
+
+// outcome returns err, why the call ends, as what it means for its effect.
+func (a *attempts) outcome(err error) error {
+	if !a.doubtful {
+		return err
+	}
+	return &UnknownOutcomeError{Ticket: a.ticket(), reason: err}
+}
+
+func (a *attempts) ticket() Ticket {
+	return Ticket{
+		Cluster: a.client.cluster, Group: a.account.group, Session: a.req.Session, Sequence: a.req.Sequence,
+		Operation: op.Append(nil, a.req.Op),
+	}
+}
+
+// openSession opens a session with the group, on one of its slots.
+func (c *Client) openSession(ctx context.Context, slot uint16, group uint64) (id uint64, err error) {
+	a := c.attempts(op.OpenSession{OnSlot: slot, TTL: c.cfg.SessionTTL.Milliseconds()}, Local)
+	res, err := a.run(ctx)
+	if err == nil && a.group.id != group {
+		err = op.Unavailable("slot %d has moved from group %d to %d meanwhile", slot, group, a.group.id)
+	}
+	return uint64(res.Number), err
 }

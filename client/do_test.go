@@ -23,7 +23,7 @@ func add(ctx context.Context, c *Client) error {
 }
 
 func get(ctx context.Context, c *Client) error {
-	_, err := c.Get(ctx, "k", WithLevel(Linearizable))
+	_, err := c.Get(ctx, "k", At(Linearizable))
 	return err
 }
 
@@ -59,16 +59,22 @@ func TestRetryRules(t *testing.T) {
 			script: []reply{busy, done}, asked: []string{"n1", "n2"}, paused: true},
 		{name: "what was not sent goes to the next replica", call: add,
 			script: []reply{notSent, done}, asked: []string{"n1", "n2"}},
-		{name: "a write with unknown outcome is not sent again", call: set,
+		{name: "a write with unknown outcome is sent again", call: set,
+			script: []reply{unknown, done}, asked: []string{"n1", "n2"}, paused: true},
+		{name: "so is an add", call: add,
+			script: []reply{unknown, done}, asked: []string{"n1", "n2"}, paused: true},
+		{name: "so is a write whose connection broke, at once", call: add,
+			script: []reply{wrongNode("n2"), lost, done}, asked: []string{"n1", "n2", "n3"}},
+		{name: "a change of the cluster is not", call: setConfig,
 			script: []reply{unknown, done}, asked: []string{"n1"}, err: ErrUnknownOutcome},
-		{name: "nor is an add", call: add,
-			script: []reply{unknown, done}, asked: []string{"n1"}, err: ErrUnknownOutcome},
-		{name: "nor a change of the cluster", call: setConfig,
-			script: []reply{unknown, done}, asked: []string{"n1"}, err: ErrUnknownOutcome},
-		{name: "nor a write whose connection broke", call: set,
+		{name: "nor is one whose connection broke", call: setConfig,
 			script: []reply{lost, done}, asked: []string{"n1"}, err: ErrUnknownOutcome},
-		{name: "nor one after refusals", call: set,
-			script: []reply{wrongNode("n2"), lost, done}, asked: []string{"n1", "n2"}, err: ErrUnknownOutcome},
+		{name: "a write whose session has ended goes into another one", call: add,
+			script: []reply{sessionEnded, done}, asked: []string{"n1", "n1"}},
+		{name: "also after refusals", call: add,
+			script: []reply{busy, notSent, sessionEnded, done}, asked: []string{"n1", "n2", "n3", "n3"}, paused: true},
+		{name: "but not if it may have been done in the one that has ended", call: add,
+			script: []reply{lost, sessionEnded, done}, asked: []string{"n1", "n2"}, err: ErrUnknownOutcome},
 		{name: "a read with unknown outcome is repeated", call: get,
 			script: []reply{unknown, done}, asked: []string{"n1", "n2"}, paused: true},
 		{name: "a read whose connection broke is repeated at once", call: get,
@@ -238,7 +244,7 @@ func TestCancelledCallDoesNotDoubtTheLeader(t *testing.T) {
 		s.follow(silence, done)
 		c := s.client(t, Config{})
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
+		time.AfterFunc(time.Second/2, cancel)
 		if err := set(ctx, c); !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v, want canceled", err)
 		}

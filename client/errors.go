@@ -15,6 +15,8 @@ var (
 	ErrOutOfMemory    = op.ErrOutOfMemory
 	ErrUnavailable    = op.ErrUnavailable
 	ErrUnknownOutcome = op.ErrUnknownOutcome
+	// ErrSessionEnded is why nobody can tell an unknown outcome any more.
+	ErrSessionEnded = op.ErrSessionEnded
 	// ErrClosed is how calls on a closed client fail. They match ErrUnavailable too.
 	ErrClosed = fmt.Errorf("the client is closed: %w", op.ErrUnavailable)
 )
@@ -29,6 +31,8 @@ const (
 	elsewhere
 	// later: this node would serve it, but not now.
 	later
+	// anew: the write's session has ended.
+	anew
 )
 
 // judge gives the verdict on an attempt that ended with the node's answer (nil is
@@ -46,6 +50,8 @@ func judge(answer *op.Error, broken error, repeatable bool) verdict {
 		return elsewhere
 	case op.KindUnavailable:
 		return later
+	case op.KindSessionEnded:
+		return anew
 	case op.KindUnknown:
 		if repeatable {
 			return later

@@ -59,16 +59,80 @@ func ExampleClient_Set() {
 	_, err := c.Set(ctx, "session/42", []byte("alice"), client.WithTTL(30*time.Minute))
 	switch {
 	case errors.Is(err, client.ErrUnknownOutcome):
-		fmt.Println("it may be stored: read it to know")
+		fmt.Println("it may be stored: the error's ticket asks again")
 	case err != nil:
 		log.Fatal(err)
 	}
-	v, err := c.Get(ctx, "session/42", client.WithLevel(client.Linearizable))
+	v, err := c.Get(ctx, "session/42", client.At(client.Linearizable))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s, %v left\n", v.Bytes, v.TTL.Round(time.Minute))
 	// Output: alice, 30m0s left
+}
+
+func ExampleClient_Add_bounds() {
+	c, end := connect()
+	defer end()
+	ctx := context.Background()
+
+	if _, err := c.Set(ctx, "seats", []byte("1")); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		left, err := c.Add(ctx, "seats", -1, client.AtLeast(0))
+		switch {
+		case errors.Is(err, client.ErrConditionNotMet):
+			fmt.Println("sold out")
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println("yours;", left, "left")
+		}
+	}
+	// Output:
+	// yours; 0 left
+	// sold out
+}
+
+func ExampleClient_Update() {
+	c, end := connect()
+	defer end()
+
+	version, lost, err := c.Update(context.Background(), "visitors", func(old client.Value, found bool) ([]byte, error) {
+		return append(old.Bytes, "alice,"...), nil
+	}, client.KeepTTL())
+	fmt.Println(version, lost, err)
+	// Output: 1 0 <nil>
+}
+
+func ExampleClient_Txn() {
+	c, end := connect()
+	defer end()
+
+	res, err := c.Txn(context.Background(), client.Txn{
+		If:   []client.Compare{client.When("{order 7}state", client.IfAbsent())},
+		Then: []client.Op{client.SetOp("{order 7}state", []byte("paid")), client.AddOp("{order 7}changes", 1)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Met, res.Results[1].Number)
+	// Output: true 1
+}
+
+func ExampleClient_Resolve() {
+	c, end := connect()
+	defer end()
+	ctx := context.Background()
+
+	_, err := c.Add(ctx, "balance", 100)
+	var unknown *client.UnknownOutcomeError
+	if errors.As(err, &unknown) {
+		// Keep unknown.Ticket.String(), and ask again when there is time.
+		answer, err := c.Resolve(ctx, unknown.Ticket)
+		fmt.Println(answer.Number, err)
+	}
 }
 
 func ExampleClient_Get() {

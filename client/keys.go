@@ -58,41 +58,33 @@ func (c *Client) TTL(ctx context.Context, key string, opts ...ReadOption) (time.
 	return s.TTL, err
 }
 
-// Set puts value at key and returns the key's new version.
+// Set puts value at key and returns the key's new version. It takes WithTTL, KeepTTL,
+// Protected and conditions.
 func (c *Client) Set(ctx context.Context, key string, value []byte, opts ...WriteOption) (version uint64, err error) {
-	o, err := newWriteOptions(opts)
-	if err != nil {
-		return 0, err
-	}
-	res, err := c.do(ctx, op.Set{
-		Key: []byte(key), Value: value, TTL: o.ttl, KeepTTL: o.keepTTL, Protect: o.protected,
-	}, Local)
+	res, err := c.write(ctx, SetOp(key, value, opts...))
 	return res.Version, err
 }
 
-// Delete removes key and reports whether it was there.
-func (c *Client) Delete(ctx context.Context, key string) (existed bool, err error) {
-	res, err := c.do(ctx, op.Delete{Key: []byte(key)}, Local)
+// Delete removes key and reports whether it was there. It takes conditions.
+func (c *Client) Delete(ctx context.Context, key string, opts ...WriteOption) (existed bool, err error) {
+	res, err := c.write(ctx, DeleteOp(key, opts...))
 	return res.Found, err
 }
 
 // Expire makes key end after ttl, which is counted as WithTTL does. An absent key is
-// ErrNotFound.
-func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration) error {
-	ms, invalid := milliseconds(ttl)
-	if invalid != nil {
-		return invalid
-	}
-	return c.expire(ctx, key, ms)
+// ErrNotFound. It takes conditions.
+func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration, opts ...WriteOption) error {
+	return c.expire(ctx, ExpireOp(key, ttl, opts...))
 }
 
-// Persist takes key's time to live away. An absent key is ErrNotFound.
-func (c *Client) Persist(ctx context.Context, key string) error {
-	return c.expire(ctx, key, 0)
+// Persist takes key's time to live away. An absent key is ErrNotFound. It takes
+// conditions.
+func (c *Client) Persist(ctx context.Context, key string, opts ...WriteOption) error {
+	return c.expire(ctx, PersistOp(key, opts...))
 }
 
-func (c *Client) expire(ctx context.Context, key string, ms int64) error {
-	res, err := c.do(ctx, op.Expire{Key: []byte(key), TTL: ms}, Local)
+func (c *Client) expire(ctx context.Context, o Op) error {
+	res, err := c.write(ctx, o)
 	if err == nil && !res.Found {
 		return ErrNotFound
 	}
@@ -101,9 +93,22 @@ func (c *Client) expire(ctx context.Context, key string, ms int64) error {
 
 // Add adds delta to the decimal integer at key, which counts as 0 if absent, and
 // returns the sum. A value that is no integer, or a sum beyond 64 bits, is refused.
-func (c *Client) Add(ctx context.Context, key string, delta int64) (sum int64, err error) {
-	res, err := c.do(ctx, op.Add{Key: []byte(key), Delta: delta}, Local)
+// It takes AtLeast, AtMost, Clamped, WithTTL and conditions.
+func (c *Client) Add(ctx context.Context, key string, delta int64, opts ...WriteOption) (sum int64, err error) {
+	res, err := c.write(ctx, AddOp(key, delta, opts...))
 	return res.Number, err
+}
+
+// write does a write of one key.
+func (c *Client) write(ctx context.Context, o Op) (op.Result, error) {
+	if o.err != nil {
+		return op.Result{}, o.err
+	}
+	res, err := c.do(ctx, o.op, Local)
+	if err == nil && res.Unmet {
+		return op.Result{}, unmet(o.key, res)
+	}
+	return res, err
 }
 
 func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

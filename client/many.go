@@ -32,12 +32,17 @@ func (c *Client) GetMany(ctx context.Context, keys []string, opts ...ReadOption)
 }
 
 // DeleteMany removes the keys and returns a Result for each, in their order, and
-// an error as GetMany does. It is atomic per batch, not as a whole.
-func (c *Client) DeleteMany(ctx context.Context, keys []string) ([]Result, error) {
-	return c.onKeys(ctx, keys, Local, func(keys [][]byte) op.Op { return op.MDelete{Keys: keys} })
+// an error as GetMany does. It is atomic per batch, not as a whole. It takes IfAbsent,
+// IfPresent and ShowValue.
+func (c *Client) DeleteMany(ctx context.Context, keys []string, opts ...WriteOption) ([]Result, error) {
+	o, invalid := newWriteOptions(ifAbsent|ifPresent|showValue, opts)
+	if invalid != nil {
+		return nil, invalid
+	}
+	return c.onKeys(ctx, keys, Local, func(keys [][]byte) op.Op { return op.MDelete{Keys: keys, Cond: o.cond} })
 }
 
-func (c *Client) onKeys(ctx context.Context, keys []string, level op.Level, newOp func([][]byte) op.Op) ([]Result, error) {
+func (c *Client) onKeys(ctx context.Context, keys []string, level Level, newOp func([][]byte) op.Op) ([]Result, error) {
 	m := many{client: c, level: level, results: make([]Result, len(keys)), pairs: make([]op.Pair, len(keys))}
 	for i, key := range keys {
 		m.results[i].Key = key
@@ -55,16 +60,12 @@ func (c *Client) onKeys(ctx context.Context, keys []string, level op.Level, newO
 
 // SetMany puts the pairs and returns a Result for each, in their order, and an
 // error as GetMany does. Pairs of one group are written in batches of at most
-// op.MaxKeys and op.MaxPayload, one entry each: when ErrOutOfMemory hits a batch,
-// the pairs before the one without room are stored all the same. The options hold
-// for all pairs; KeepTTL is refused.
+// op.MaxKeys and op.MaxPayload, one entry each, all or none of a batch. The options
+// hold for all pairs: WithTTL, Protected, IfAbsent, IfPresent and ShowValue.
 func (c *Client) SetMany(ctx context.Context, pairs []Pair, opts ...WriteOption) ([]Result, error) {
-	o, err := newWriteOptions(opts)
-	if err != nil {
-		return nil, err
-	}
-	if o.keepTTL {
-		return nil, op.Invalid("keep_ttl", "is not possible for several keys at once")
+	o, invalid := newWriteOptions(withTTL|protected|ifAbsent|ifPresent|showValue, opts)
+	if invalid != nil {
+		return nil, invalid
 	}
 	m := many{client: c, results: make([]Result, len(pairs)), pairs: make([]op.Pair, len(pairs))}
 	for i, p := range pairs {
@@ -72,7 +73,7 @@ func (c *Client) SetMany(ctx context.Context, pairs []Pair, opts ...WriteOption)
 		m.pairs[i] = op.Pair{Key: []byte(p.Key), Value: p.Value}
 	}
 	m.newOp = func(batch []int) op.Op {
-		set := op.MSet{Pairs: make([]op.Pair, len(batch)), TTL: o.ttl, Protect: o.protected}
+		set := op.MSet{Pairs: make([]op.Pair, len(batch)), TTL: o.ttl, Protect: o.has(protected), Cond: o.cond}
 		for i, at := range batch {
 			set.Pairs[i] = m.pairs[at]
 		}
@@ -84,7 +85,7 @@ func (c *Client) SetMany(ctx context.Context, pairs []Pair, opts ...WriteOption)
 // many is a call on many keys. A batch is a list of indices into pairs.
 type many struct {
 	client  *Client
-	level   op.Level
+	level   Level
 	pairs   []op.Pair // without values unless they are written
 	results []Result
 	newOp   func(batch []int) op.Op
@@ -173,6 +174,8 @@ func (m *many) runBatch(ctx context.Context, batch []int) {
 		m.runBatch(ctx, batch[len(batch)/2:])
 	case err != nil:
 		m.fail(batch, err)
+	case res.Unmet:
+		m.fail(batch, unmet("", res))
 	case len(res.Items) != len(batch):
 		m.fail(batch, op.UnknownOutcome("the answer has %d items for %d keys", len(res.Items), len(batch)))
 	default:
@@ -188,9 +191,9 @@ func tooLarge(err error) bool {
 
 func (m *many) fill(batch []int, items []op.Item) {
 	for n, i := range batch {
-		it := items[n]
-		m.results[i].Existed = it.Found
-		m.results[i].Value = Value{Bytes: it.Value, Version: it.Version, TTL: duration(it.TTL)}
+		r := newResult(items[n])
+		r.Key = m.results[i].Key
+		m.results[i] = r
 	}
 }
 

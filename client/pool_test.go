@@ -122,7 +122,7 @@ func TestSilentNodeGetsNoFurtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(silence, done)
-		c := s.client(t, Config{RequestTimeout: time.Minute})
+		c := s.client(t, Config{RequestTimeout: time.Minute, AttemptTimeout: time.Minute})
 		errs := make(chan error)
 		go func() { errs <- set(t.Context(), c) }()
 		s.set(s.mute, "n1", true)
@@ -253,6 +253,8 @@ func TestConfigBounds(t *testing.T) {
 		"Endpoints":      {Endpoints: []string{"localhost"}},
 		"DialTimeout":    {Endpoints: good, DialTimeout: -1},
 		"RequestTimeout": {Endpoints: good, RequestTimeout: -1},
+		"AttemptTimeout": {Endpoints: good, AttemptTimeout: -1},
+		"SessionTTL":     {Endpoints: good, SessionTTL: 9 * time.Second},
 		"BackoffMin":     {Endpoints: good, BackoffMin: -1},
 		"BackoffMax":     {Endpoints: good, BackoffMin: time.Second, BackoffMax: time.Millisecond},
 		"ConnsPerNode":   {Endpoints: good, ConnsPerNode: 65},

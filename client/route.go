@@ -24,33 +24,35 @@ type table struct {
 type group struct {
 	id       uint64
 	replicas []*pool
+	account  *account
 	leader   atomic.Pointer[pool] // presumed
 	turn     atomic.Uint32        // spreads local reads
 }
 
-func newGroup(id uint64, replicas []*pool) *group {
-	g := &group{id: id, replicas: replicas}
+func newGroup(id uint64, replicas []*pool, a *account) *group {
+	g := &group{id: id, replicas: replicas, account: a}
 	g.leader.Store(replicas[0])
 	return g
 }
 
 // newTable makes m, which has been checked, ready for routing. poolOf returns the
-// pool of a node. What old, which may be nil, knows of leaders is kept.
-func newTable(m placement.Map, old *table, poolOf func(placement.Node) *pool) *table {
+// pool of a node, accountOf the account with a group. What old, which may be nil, knows
+// of leaders is kept.
+func newTable(m placement.Map, old *table, poolOf func(placement.Node) *pool, accountOf func(group uint64) *account) *table {
 	t := &table{cluster: m, nodes: make(map[string]*pool, len(m.Nodes))}
 	all := make([]*pool, len(m.Nodes))
 	for i, n := range m.Nodes {
 		all[i] = poolOf(n)
 		t.nodes[n.ID] = all[i]
 	}
-	t.meta = newGroup(0, all[:min(len(all), maxTried)])
+	t.meta = newGroup(0, all[:min(len(all), maxTried)], accountOf(0))
 	byID := make(map[uint64]*group, len(m.Groups))
 	for _, g := range m.Groups {
 		replicas := make([]*pool, len(g.Replicas))
 		for i, r := range g.Replicas {
 			replicas[i] = t.nodes[r.Node]
 		}
-		byID[g.ID] = newGroup(g.ID, replicas)
+		byID[g.ID] = newGroup(g.ID, replicas, accountOf(g.ID))
 		t.groups = append(t.groups, byID[g.ID])
 	}
 	for slot := range t.slots {

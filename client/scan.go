@@ -84,7 +84,7 @@ func (c *Client) ScanPage(ctx context.Context, prefix, cursor string, limit int,
 
 // scanRun scans from the cursor to the end of the run of slots of one group, or
 // to scan.Last if that comes first. It returns the slot that it ended with.
-func (c *Client) scanRun(ctx context.Context, scan op.Scan, level op.Level) (op.Result, uint16, error) {
+func (c *Client) scanRun(ctx context.Context, scan op.Scan, level Level) (op.Result, uint16, error) {
 	first, _, invalid := op.SplitCursor(scan.Cursor)
 	if invalid != nil {
 		return op.Result{}, 0, invalid

@@ -28,14 +28,14 @@ func fill(t *testing.T, c *client.Client, prefix string, n int) []string {
 
 func TestScanFindsAllKeysWhileLeadersMove(t *testing.T) {
 	t.Parallel()
-	for _, level := range []op.Level{client.Local, client.Linearizable} {
+	for _, level := range []client.Level{client.Local, client.Linearizable} {
 		t.Run(level.String(), func(t *testing.T) {
 			t.Parallel()
 			nodes, c := start(t, fakenode.Config{})
 			want := fill(t, c, "user/", 500)
 			fill(t, c, "other/", 50)
 			var found []string
-			for e, err := range c.Scan(t.Context(), "user/", client.WithLevel(level), client.WithValues()) {
+			for e, err := range c.Scan(t.Context(), "user/", client.At(level), client.WithValues()) {
 				if err != nil {
 					t.Fatal(err)
 				}

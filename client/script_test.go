@@ -18,13 +18,15 @@ type stage struct {
 	// answer is what a node makes of an operation on keys.
 	answer func(ctx context.Context, node string, req *op.Request) (op.Result, error)
 
-	mu    sync.Mutex
-	down  map[string]bool // nodes that refuse connections
-	mute  map[string]bool // nodes that answer no greeting
-	owner map[string]string
-	asked []string // the nodes that operations on keys were sent to
-	dials []string // the nodes that were dialled
-	conns []*stageConn
+	mu     sync.Mutex
+	down   map[string]bool // nodes that refuse connections
+	mute   map[string]bool // nodes that answer no greeting
+	owner  map[string]string
+	asked  []string // the nodes that operations on keys were sent to
+	dials  []string // the nodes that were dialled
+	opened int64    // sessions
+	full   bool     // there is no room for a session
+	conns  []*stageConn
 }
 
 func newStage(t *testing.T) *stage {
@@ -158,6 +160,15 @@ func (c *stageConn) Do(ctx context.Context, req *op.Request) (op.Result, error) 
 		}
 		return op.Result{Detail: op.EncodeDetail(s.cluster)}, nil
 	}
+	if _, opens := req.Op.(op.OpenSession); opens {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.full {
+			return op.Fail(&op.Error{Kind: op.KindOutOfMemory, Message: "no room"}), nil
+		}
+		s.opened++
+		return op.Result{Number: s.opened}, nil
+	}
 	s.mu.Lock()
 	s.asked = append(s.asked, c.node)
 	s.mu.Unlock()
@@ -210,13 +221,17 @@ func unknown(ctx context.Context, o op.Op) (op.Result, error) {
 	return answers(op.UnknownOutcome("leadership was lost"))(ctx, o)
 }
 
+func sessionEnded(ctx context.Context, o op.Op) (op.Result, error) {
+	return answers(&op.Error{Kind: op.KindSessionEnded, Message: "it has ended"})(ctx, o)
+}
+
 func notSent(context.Context, op.Op) (op.Result, error) {
 	return op.Result{}, op.Unavailable("the connection broke before")
 }
 
 // lost is a connection that breaks after the request was sent.
 func lost(_ context.Context, o op.Op) (op.Result, error) {
-	if repeatable(o) {
+	if isRead(o) || o.Code() == op.CodeStatus {
 		return op.Result{}, op.Unavailable("the connection broke")
 	}
 	return op.Result{}, op.UnknownOutcome("the connection broke")

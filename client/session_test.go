@@ -1,0 +1,258 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// TestSessionAcknowledgesAllBelowTheLowestUnanswered, in whatever order answers come.
+func TestSessionAcknowledgesAllBelowTheLowestUnanswered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSession(1)
+		due := map[uint64]bool{}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			if len(due) == 0 || rapid.Bool().Draw(t, "send") {
+				sequence, _ := s.number()
+				due[sequence] = true
+				continue
+			}
+			for sequence := range due { // any
+				s.settle(sequence)
+				delete(due, sequence)
+				break
+			}
+		}
+		want := s.last + 1
+		for sequence := range due {
+			want = min(want, sequence)
+		}
+		if got := s.acknowledged(); got != want {
+			t.Errorf("acknowledged below %d, want %d with %d due", got, want, len(due))
+		}
+		if n := len(s.answered); n > len(due)+int(s.last) || want == s.last+1 && n > 0 {
+			t.Errorf("%d answers remembered with none due", n)
+		}
+	})
+}
+
+// watched answers every write, and collects what came with it.
+type watched struct {
+	mu       sync.Mutex
+	commands []op.Command
+}
+
+func (w *watched) answer(_ context.Context, _ string, req *op.Request) (op.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commands = append(w.commands, req.Command())
+	return op.Result{Found: true}, nil
+}
+
+func TestWritesAreNumberedAndAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var w watched
+		s.answer = w.answer
+		c := s.client(t, Config{})
+		for range 3 {
+			if err := set(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := get(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range w.commands {
+			want := op.Command{Session: 1, Sequence: uint64(i + 1), Acknowledged: uint64(i + 1)}
+			if i == 3 {
+				want = op.Command{} // a read
+			}
+			if got.Op = nil; got.Session != want.Session || got.Sequence != want.Sequence || got.Acknowledged != want.Acknowledged {
+				t.Errorf("request %d: %+v, want %+v", i, got, want)
+			}
+		}
+		if s.opened != 1 {
+			t.Errorf("%d sessions opened, want 1", s.opened)
+		}
+	})
+}
+
+// TestRepeatsCarryTheSameNumbers, whoever they go to.
+func TestRepeatsCarryTheSameNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var w watched
+		script := []reply{lost, silence, unknown, busy, notSent, wrongNode("n1"), done}
+		s.answer = func(ctx context.Context, node string, req *op.Request) (op.Result, error) {
+			res, err := w.answer(ctx, node, req)
+			if step := len(w.commands) - 1; step < len(script) {
+				return script[step](ctx, req.Op)
+			}
+			return res, err
+		}
+		c := s.client(t, Config{RequestTimeout: time.Minute})
+		if err := add(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.commands) != len(script) {
+			t.Errorf("%d attempts, want %d", len(w.commands), len(script))
+		}
+		for _, got := range w.commands {
+			if got.Session != 1 || got.Sequence != 1 {
+				t.Errorf("sent as %d in session %d, want 1 in session 1", got.Sequence, got.Session)
+			}
+		}
+	})
+}
+
+// TestSilentNodeDoesNotEatTheDeadline: after AttemptTimeout another node is asked, and
+// has twice the time.
+func TestSilentNodeDoesNotEatTheDeadline(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *Client) error{"write": add, "read": get} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.follow(silence, silence, done)
+				c := s.client(t, Config{RequestTimeout: time.Minute})
+				start := time.Now()
+				if err := call(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != 3*time.Second {
+					t.Errorf("it took %v, want 1 s and 2 s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestGivenUpWritesDoNotStopAcknowledgementForEver: once the window is full of them,
+// writes go on in another session.
+func TestGivenUpWritesDoNotStopAcknowledgementForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var w watched
+		c := s.client(t, Config{})
+		s.follow(silence)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := set(ctx, c); !errors.Is(err, ErrUnknownOutcome) {
+			t.Fatalf("err = %v, want %v", err, ErrUnknownOutcome)
+		}
+		s.answer = w.answer
+		for range op.MaxUnacknowledged + 10 {
+			if err := set(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, got := range w.commands {
+			if got.Session == 1 && (got.Acknowledged != 1 || got.Sequence-got.Acknowledged >= op.MaxUnacknowledged) {
+				t.Fatalf("%d is acknowledged by %d", got.Acknowledged, got.Sequence)
+			}
+		}
+		if last := w.commands[len(w.commands)-1]; last.Session != 2 || last.Acknowledged != last.Sequence {
+			t.Errorf("the last write went as %d in session %d, acknowledging %d", last.Sequence, last.Session, last.Acknowledged)
+		}
+		if s.opened != 2 {
+			t.Errorf("%d sessions, want 2", s.opened)
+		}
+	})
+}
+
+// TestFullWindowWaitsForAnswers: writes that are under way give their seats back, so
+// the session is kept.
+func TestFullWindowWaitsForAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.answer = func(context.Context, string, *op.Request) (op.Result, error) {
+			time.Sleep(100 * time.Millisecond)
+			return op.Result{}, nil
+		}
+		c := s.client(t, Config{})
+		var wg sync.WaitGroup
+		for range op.MaxUnacknowledged + 100 {
+			wg.Go(func() {
+				if err := set(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if s.opened != 1 {
+			t.Errorf("%d sessions, want 1", s.opened)
+		}
+	})
+}
+
+// TestOneOpeningServesAllWhoWait, and one that fails is the next one's to repeat.
+func TestOneOpeningServesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sessions
+		var opened int
+		open := func(ctx context.Context) (uint64, error) {
+			opened++
+			if opened == 1 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			time.Sleep(time.Second)
+			return 42, nil
+		}
+		first, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			if _, err := s.take(first, open); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the first: err = %v, want the deadline", err)
+			}
+		}()
+		synctest.Wait()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if place, err := s.take(t.Context(), open); err != nil || place.session.id != 42 {
+					t.Errorf("place %+v, err = %v", place, err)
+				}
+			})
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.take(short, open); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who waits too long: err = %v, want unavailable by the deadline", err)
+		}
+		wg.Wait()
+		if opened != 2 {
+			t.Errorf("opened %d times, want 2", opened)
+		}
+	})
+}
+
+// TestRemovalNeedsNoSessionWhereThereIsNoRoom for one: it is what makes room. It is sent
+// once.
+func TestRemovalNeedsNoSessionWhereThereIsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.full = true
+		c := s.client(t, Config{})
+		if err := set(t.Context(), c); !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("set: err = %v, want %v", err, ErrOutOfMemory)
+		}
+		if existed, err := c.Delete(t.Context(), "k"); err != nil || !existed {
+			t.Errorf("delete: existed = %v, err = %v", existed, err)
+		}
+		s.follow(lost)
+		if _, err := c.Delete(t.Context(), "k"); !errors.Is(err, ErrUnknownOutcome) {
+			t.Errorf("delete without an answer: err = %v, want %v", err, ErrUnknownOutcome)
+		}
+		if got := len(s.trail()); got != 2 {
+			t.Errorf("%d requests, want 2", got)
+		}
+	})
+}
