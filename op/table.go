@@ -112,7 +112,7 @@ func table() (t [256]Spec) {
 		{CodeTransfer, "transfer", ClassCluster, 2, "[group, to]", "detail", "Hand a group's leadership over.", (*reader).transfer},
 		{CodeSetConfig, "set-config", ClassCluster, 2, "[name, value]", "version", "Change a setting of the cluster.", (*reader).setConfig},
 
-		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records past their deadline.", (*reader).sweep},
+		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records and sessions past their deadline.", (*reader).sweep},
 		{CodeConfigure, "configure", ClassInternal, 1, "[max_bytes]", "", "Take over the cluster's settings.", (*reader).configure},
 	} {
 		t[s.Code] = s

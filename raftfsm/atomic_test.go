@@ -48,6 +48,7 @@ func TestAllOrNothing(t *testing.T) {
 		"and cannot be present":                   {50, []op.Op{set("e", ""), op.Expire{Key: key("d"), TTL: 5, Cond: present}}, op.ErrRefused, "a b c d"},
 		"what is past its deadline goes first":    {50, []op.Op{set("e", long), incr("a")}, nil, "a b c e"},
 		"a version nobody can know":               {0, []op.Op{incr("a"), op.Add{Key: key("a"), Delta: 1, Cond: op.Cond{Kind: op.CondVersion, Version: 1}}}, op.ErrRefused, "a b c d"},
+		"nor after a change of ttl":               {0, []op.Op{op.Expire{Key: key("a")}, op.Add{Key: key("a"), Delta: 1, Cond: op.Cond{Kind: op.CondVersion, Version: 1}}}, op.ErrRefused, "a b c d"},
 		"a version of before":                     {0, []op.Op{op.Add{Key: key("a"), Delta: 1, Cond: op.Cond{Kind: op.CondVersion, Version: 1}}}, nil, "a b c d"},
 		"a large record in the place of an old":   {0, []op.Op{set("a", large)}, nil, "a c d"},
 		"nothing at all":                          {0, nil, nil, "a b c d"},
@@ -79,6 +80,28 @@ func TestAllOrNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTransactionsInAGroupOverItsLimit can still do all that takes no room.
+func TestTransactionsInAGroupOverItsLimit(t *testing.T) {
+	t.Parallel()
+	f := limited(1000)
+	protected := op.Set{Key: []byte("a"), Value: make([]byte, 500), Protect: true}
+	do(t, f, 0, protected, op.Configure{Settings: op.GroupSettings{MaxBytes: 100}})
+	for _, tc := range []struct {
+		part    op.Op
+		refused bool
+	}{
+		{op.Expire{Key: []byte("a"), TTL: 50}, false},
+		{op.Get{Key: []byte("a")}, false},
+		{protected, true},
+		{op.Delete{Key: []byte("a")}, false},
+	} {
+		res := do(t, f, 0, op.Txn{Then: []op.Op{tc.part}})[0]
+		if refused := errors.Is(res.Err, op.ErrOutOfMemory); refused != tc.refused || !refused && res.Err != nil {
+			t.Errorf("%s: %+v, want refused: %v", tc.part.Code(), res, tc.refused)
+		}
 	}
 }
 

@@ -61,6 +61,57 @@ func BenchmarkApply(b *testing.B) {
 	benchApply(b, benchFSM(b, 1), benchEntries(func(i int) []byte { return benchKey(i * 7919) }))
 }
 
+// BenchmarkApplyInSessions applies entries of 64 sets of existing keys, dealt out to
+// sessions, whose holders have so many writes under way each and acknowledge the rest.
+func BenchmarkApplyInSessions(b *testing.B) {
+	for _, bc := range []struct{ sessions, underWay uint64 }{{1, 64}, {1, 4000}, {64, 1}, {op.MaxSessions, 1}} {
+		b.Run(fmt.Sprintf("sessions=%d/under-way=%d", bc.sessions, bc.underWay), func(b *testing.B) {
+			f := benchFSM(b, 1)
+			do(b, f, 1, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}})
+			for range bc.sessions {
+				open(b, f, 1)
+			}
+			entries := make([][]byte, 512)
+			for n := range entries {
+				var eb op.EntryBuilder
+				for i := range 64 {
+					key := benchKey((64*n + i) * 7919)
+					eb.Add(op.Append(make([]byte, wideHead, 256), op.Set{Key: key, Value: make([]byte, benchValue)}))
+				}
+				entries[n] = eb.Build(2, nil)
+			}
+			b.ReportAllocs()
+			next, n := uint64(0), 0
+			for b.Loop() {
+				entry := entries[n%len(entries)]
+				number(entry, &next, bc.sessions, bc.underWay)
+				if res := applyEntry(b, f, entry)[63]; res.Err != nil {
+					b.Fatal(res.Err)
+				}
+				n++
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(64*n), "ns/set")
+		})
+	}
+}
+
+// wideHead is the length of a command before its operation, with numbers at full width.
+const wideHead = 1 + 3*9
+
+// number gives the entry's 64 commands, all of one length, to sessions in turn.
+func number(entry []byte, next *uint64, sessions, underWay uint64) {
+	const size = wideHead + 1 + 1 + 2 + 16 + 2 + benchValue + 4
+	for at := len(entry) - 64*size; at < len(entry); at += size {
+		sequence := *next/sessions + 1
+		entry[at] = 0x94
+		for i, v := range []uint64{*next%sessions + 1, sequence, sequence - min(sequence, underWay) + 1} {
+			entry[at+1+9*i] = 0xcf
+			binary.BigEndian.PutUint64(entry[at+2+9*i:], v)
+		}
+		*next++
+	}
+}
+
 // BenchmarkApplyEvicting applies entries of 64 sets of new keys to a full state.
 func BenchmarkApplyEvicting(b *testing.B) {
 	f := benchFSM(b, 0)
