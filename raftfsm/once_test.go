@@ -406,7 +406,7 @@ func TestDigestTellsSessionsApart(t *testing.T) {
 		"one that ended":        {{0, opened}, {end, sweep}},
 		"a session":             {{end, opened}},
 		"of another ttl":        {{end, longer}},
-		"that ends with it":    {{end - op.MinSessionTTL, longer}, {end, sweep}},
+		"that ends with it":     {{end - op.MinSessionTTL, longer}, {end, sweep}},
 		"of another deadline":   {{end - 1, opened}, {end, sweep}},
 		"two":                   {{end, opened}, {end, opened}},
 		"an answer":             {{end, opened}, {end, in(1, op.Delete{Key: []byte("a")})}},
