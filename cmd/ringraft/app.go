@@ -69,6 +69,7 @@ func (con *console) app() *cli.App {
 			con.expireCommand(),
 			con.ttlCommand(),
 			con.incrCommand(),
+			con.txnCommand(),
 			con.scanCommand(),
 			con.importCommand(),
 			con.exportCommand(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -15,9 +16,10 @@ func (con *console) delCommand() *cli.Command {
 		Usage:     "remove keys",
 		ArgsUsage: "KEY…",
 		Description: "Prints how many were there. An absent key is no error. JSON is {\"deleted\",\"keys\":[{\"key\",\n" +
-			"\"deleted\",\"version\"}]}; where some keys failed, theirs have \"error\", and the exit code tells.\n\n" +
-			"ringraft del greeting\nringraft del a b c -o json",
-		Flags:  withClientFlags(keyFlag()),
+			"\"deleted\",\"version\"}]}; where some keys failed, theirs have \"error\", and the exit code tells.\n" +
+			"A condition goes with one KEY. " + conditionHelp + "\n" +
+			"ringraft del greeting\nringraft del a b c -o json\nringraft del lock --if-value mine",
+		Flags:  withConditionFlags(),
 		Action: con.session(1, op.MaxKeys, del),
 	}
 }
@@ -34,9 +36,19 @@ func del(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return err
 	}
+	opts, err := conditions(s.c)
+	if err != nil {
+		return err
+	}
+	if len(opts) > 0 && len(keys) > 1 {
+		return usagef("a condition goes with one KEY, got %d", len(keys))
+	}
 	cl, err := s.connect()
 	if err != nil {
 		return err
+	}
+	if len(opts) > 0 {
+		return s.delIf(ctx, cl, keys[0], opts)
 	}
 	results, failed := cl.DeleteMany(ctx, keys)
 	count := 0
@@ -57,4 +69,17 @@ func del(ctx context.Context, s *session, args []string) error {
 		return fmt.Errorf("removing keys: %w", failed)
 	}
 	return nil
+}
+
+// delIf removes a key on a condition.
+func (s *session) delIf(ctx context.Context, cl *client.Client, key string, opts []client.WriteOption) error {
+	existed, err := cl.Delete(ctx, key, opts...)
+	if err != nil {
+		return s.failure("removing", key, err)
+	}
+	count := 0
+	if existed {
+		count = 1
+	}
+	return s.printCount("deleted", count, []deletion{{keyField: newKeyField(key), Deleted: existed}})
 }

@@ -16,7 +16,7 @@ func (con *console) existsCommand() *cli.Command {
 		ArgsUsage: "KEY…",
 		Description: "JSON is {\"count\",\"keys\":[{\"key\",\"exists\"}]}. Exit code 3: none of the keys exists.\n\n" +
 			"ringraft exists greeting\nringraft exists a b c -o json",
-		Flags:  withClientFlags(readFlag(), keyFlag()),
+		Flags:  withClientFlags(readFlag(), tokenFlag(), keyFlag()),
 		Action: con.session(1, op.MaxKeys, exists),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -13,7 +14,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitNotFound    = 3
-	exitCondition   = 4 // the state does not allow it, as adding to a value that is no number
+	exitCondition   = 4 // a condition does not hold, or the state does not allow it
 	exitUnavailable = 5 // nothing happened
 	exitUnknown     = 6 // it may have happened
 )
@@ -43,6 +44,8 @@ func exitCode(err error) int {
 		return exitUnavailable
 	case errors.Is(err, op.ErrNotFound):
 		return exitNotFound
+	case errors.Is(err, client.ErrConditionNotMet):
+		return exitCondition
 	}
 	return refusalCode(err)
 }

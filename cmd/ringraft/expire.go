@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -14,9 +13,9 @@ func (con *console) expireCommand() *cli.Command {
 		Usage:     "change how long a key has to live",
 		ArgsUsage: "KEY TIME|never",
 		Description: "The time counts from now and is at least 1ms; never keeps the key for good. Prints nothing.\n" +
-			"Exit code 3: there is no such key.\n\n" +
-			"ringraft expire session:42 30m\nringraft expire session:42 never",
-		Flags:  withClientFlags(keyFlag()),
+			"Exit code 3: there is no such key.\n" + conditionHelp + "\n" +
+			"ringraft expire session:42 30m\nringraft expire session:42 never\nringraft expire session:42 1h --if-version 3",
+		Flags:  withConditionFlags(),
 		Action: con.session(2, 2, expire),
 	}
 }
@@ -32,17 +31,21 @@ func expire(ctx context.Context, s *session, args []string) error {
 			return err
 		}
 	}
+	opts, err := conditions(s.c)
+	if err != nil {
+		return err
+	}
 	cl, err := s.connect()
 	if err != nil {
 		return err
 	}
 	if ttl == 0 {
-		err = cl.Persist(ctx, key)
+		err = cl.Persist(ctx, key, opts...)
 	} else {
-		err = cl.Expire(ctx, key, ttl)
+		err = cl.Expire(ctx, key, ttl, opts...)
 	}
 	if err != nil {
-		return fmt.Errorf("changing the TTL of %q: %w", key, err)
+		return s.failure("changing the TTL of", key, err)
 	}
 	if s.inJSON {
 		return s.printJSON(newKeyField(key))

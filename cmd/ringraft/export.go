@@ -18,7 +18,7 @@ func (con *console) exportCommand() *cli.Command {
 			"value_base64 in place of what is no UTF-8, and no ttl for a record that does not expire. Keys\n" +
 			"that others write meanwhile may be left out. Protection from eviction is not exported.\n\n" +
 			"ringraft export > records.jsonl\nringraft export --prefix user:",
-		Flags:  withClientFlags(&cli.StringFlag{Name: "prefix", Usage: "only keys that start with `TEXT`"}, readFlag()),
+		Flags:  withClientFlags(&cli.StringFlag{Name: "prefix", Usage: "only keys that start with `TEXT`"}, readFlag(), tokenFlag()),
 		Action: con.session(0, 0, export),
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/client"
 )
 
 const (
@@ -36,7 +36,11 @@ func outputFlag(format string) cli.Flag {
 }
 
 func readFlag() cli.Flag {
-	return &cli.StringFlag{Name: "read", Usage: "`LEVEL`: local is any replica's answer, perhaps old; linearizable is the latest", Value: op.Linearizable.String()}
+	return &cli.StringFlag{
+		Name:  "read",
+		Usage: "`LEVEL`: local may be old, session is as new as --session-token, bounded=2s at most so old, linearizable the latest",
+		Value: client.Linearizable.String(),
+	}
 }
 
 func keyFlag() cli.Flag {
@@ -137,11 +141,12 @@ func ttlOf(name, text string) (time.Duration, error) {
 	return ttl, nil
 }
 
-// number parses an integer argument.
+// number parses an integer in the form in which the cluster writes it: no plus sign,
+// no leading zero.
 func number(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, usagef("%s is %q; it is an integer between -2^63 and 2^63-1", name, text)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return 0, usagef("%s is %q; it is an integer between -2^63 and 2^63-1, such as 42 or -7", name, text)
 	}
 	return n, nil
 }

@@ -16,7 +16,7 @@ func (con *console) getCommand() *cli.Command {
 			"{\"key\",\"value\",\"version\",\"ttl_ms\"}, with key_base64 and value_base64 in place of what is no\n" +
 			"UTF-8, and ttl_ms null for a key that does not expire. Exit code 3: there is no such key.\n\n" +
 			"ringraft get greeting\nringraft get --read local greeting -o json\nringraft get -- -key-with-a-dash > value",
-		Flags:  withClientFlags(readFlag(), keyFlag()),
+		Flags:  withClientFlags(readFlag(), tokenFlag(), keyFlag()),
 		Action: con.session(1, 1, get),
 	}
 }

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/ringraft/ringraft/client"
 )
 
 func (con *console) incrCommand() *cli.Command {
@@ -13,9 +14,15 @@ func (con *console) incrCommand() *cli.Command {
 		Usage:     "add to the integer at a key",
 		ArgsUsage: "KEY [N]",
 		Description: "Adds N, 1 by default, to the 64-bit integer at the key, which counts as 0 if there is none,\n" +
-			"and prints the sum. Exit code 4: the value is no integer, or the sum would leave 64 bits.\n\n" +
-			"ringraft incr visits\nringraft incr visits 10\nringraft incr visits -5",
-		Flags:  withClientFlags(keyFlag()),
+			"and prints the sum. Its TTL stays, unless --ttl gives another. Exit code 4: the value is no integer,\n" +
+			"the sum would leave 64 bits, or it passes --at-least or --at-most; --clamp stores the bound then.\n" + conditionHelp + "\n" +
+			"ringraft incr visits\nringraft incr visits -5\nringraft incr seats -1 --at-least 0\nringraft incr level 10 --at-most 99 --clamp",
+		Flags: withConditionFlags(
+			&cli.StringFlag{Name: "at-least", Usage: "only if the sum is `NUMBER` or more"},
+			&cli.StringFlag{Name: "at-most", Usage: "only if the sum is `NUMBER` or less"},
+			&cli.BoolFlag{Name: "clamp", Usage: "store the bound that the sum passes"},
+			&cli.StringFlag{Name: "ttl", Usage: "remove the key after `TIME`, at least 1ms"},
+		),
 		Action: con.session(1, 2, incr),
 	}
 }
@@ -31,13 +38,17 @@ func incr(ctx context.Context, s *session, args []string) error {
 			return err
 		}
 	}
+	opts, err := addOptions(s.c)
+	if err != nil {
+		return err
+	}
 	cl, err := s.connect()
 	if err != nil {
 		return err
 	}
-	sum, err := cl.Add(ctx, key, delta)
+	sum, err := cl.Add(ctx, key, delta, opts...)
 	if err != nil {
-		return fmt.Errorf("adding to %q: %w", key, err)
+		return s.failure("adding to", key, err)
 	}
 	if s.inJSON {
 		return s.printJSON(struct {
@@ -46,4 +57,38 @@ func incr(ctx context.Context, s *session, args []string) error {
 		}{newKeyField(key), sum})
 	}
 	return s.print(sum)
+}
+
+func addOptions(c *cli.Context) ([]client.WriteOption, error) {
+	opts, err := conditions(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, bound := range []struct {
+		flag   string
+		option func(int64) client.WriteOption
+	}{{"at-least", client.AtLeast}, {"at-most", client.AtMost}} {
+		if !c.IsSet(bound.flag) {
+			continue
+		}
+		n, err := number("--"+bound.flag, c.String(bound.flag))
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, bound.option(n))
+	}
+	if c.Bool("clamp") {
+		if !c.IsSet("at-least") && !c.IsSet("at-most") {
+			return nil, usagef("--clamp needs --at-least or --at-most")
+		}
+		opts = append(opts, client.Clamped())
+	}
+	if c.IsSet("ttl") {
+		ttl, err := ttlOf("--ttl", c.String("ttl"))
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, client.WithTTL(ttl))
+	}
+	return opts, nil
 }

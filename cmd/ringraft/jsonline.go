@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,20 +50,22 @@ func parsePair(line []byte) (pair, error) {
 		return pair{}, errors.New("something follows the JSON object")
 	}
 	p, err := l.pair()
-	if err == nil && replaced(line, p) {
-		return pair{}, errors.New("half a surrogate pair stands for no character; key_base64 and value_base64 carry other bytes")
+	if err == nil && replaced(line, p.key, string(p.value)) {
+		return pair{}, errHalfPair
 	}
 	return p, err
 }
 
-// replaced reports whether the JSON decoder put U+FFFD where line has something that
-// it cannot decode. It does that without an error.
-func replaced(line []byte, p pair) bool {
+var errHalfPair = errors.New("half a surrogate pair stands for no character; key_base64 and value_base64 carry other bytes")
+
+// replaced reports whether the JSON decoder put U+FFFD into one of the texts where the
+// source has something that it cannot decode. It does that without an error.
+func replaced(source []byte, texts ...string) bool {
 	const mark = string(utf8.RuneError)
-	if !strings.Contains(p.key, mark) && !bytes.Contains(p.value, []byte(mark)) {
+	if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, mark) }) {
 		return false
 	}
-	return !bytes.Contains(line, []byte(mark)) && !bytes.Contains(bytes.ToLower(line), []byte(`\ufffd`))
+	return !bytes.Contains(source, []byte(mark)) && !bytes.Contains(bytes.ToLower(source), []byte(`\ufffd`))
 }
 
 // lineError says in the words of this format what the JSON decoder found.
@@ -76,33 +79,52 @@ func lineError(err error) error {
 
 func (l pairLine) pair() (pair, error) {
 	var p pair
-	switch {
-	case l.Key != nil && l.KeyBase64 != nil:
-		return p, errors.New("both key and key_base64 are given")
-	case l.Key == nil && l.KeyBase64 == nil:
-		return p, errors.New("key (or key_base64) is missing")
-	case l.Value != nil && l.ValueBase64 != nil:
-		return p, errors.New("both value and value_base64 are given")
-	case l.Value == nil && l.ValueBase64 == nil:
-		return p, errors.New("value (or value_base64) is missing")
+	var err error
+	if p.key, err = l.key(); err != nil {
+		return p, err
 	}
-	p.key, p.value = string(l.KeyBase64), l.ValueBase64
-	if l.Key != nil {
-		p.key = *l.Key
-	}
-	if l.Value != nil {
-		p.value = []byte(*l.Value)
-	}
-	if len(p.key) == 0 || len(p.key) > op.MaxKey {
-		return p, fmt.Errorf("key has %d bytes; it must have 1 to %d", len(p.key), op.MaxKey)
+	if p.value, err = l.value(); err != nil {
+		return p, err
 	}
 	if l.TTL == "" {
 		return p, nil
 	}
-	var err error
 	p.ttl, err = ttlOf("ttl", l.TTL)
 	return p, err
 }
+
+// key returns the key that one of the fields must hold.
+func (f keyField) key() (string, error) {
+	key := string(f.KeyBase64)
+	switch {
+	case f.Key != nil && f.KeyBase64 != nil:
+		return "", errors.New("both key and key_base64 are given")
+	case f.Key == nil && f.KeyBase64 == nil:
+		return "", errors.New("key (or key_base64) is missing")
+	case f.Key != nil:
+		key = *f.Key
+	}
+	if len(key) == 0 || len(key) > op.MaxKey {
+		return "", fmt.Errorf("key has %d bytes; it must have 1 to %d", len(key), op.MaxKey)
+	}
+	return key, nil
+}
+
+// value returns the value that one of the fields must hold.
+func (f valueField) value() ([]byte, error) {
+	switch {
+	case f.Value != nil && f.ValueBase64 != nil:
+		return nil, errors.New("both value and value_base64 are given")
+	case f.given():
+		if f.Value != nil {
+			return []byte(*f.Value), nil
+		}
+		return f.ValueBase64, nil
+	}
+	return nil, errors.New("value (or value_base64) is missing")
+}
+
+func (f valueField) given() bool { return f.Value != nil || f.ValueBase64 != nil }
 
 // writePair writes p as a line that parsePair reads.
 func writePair(w io.Writer, p pair) error {

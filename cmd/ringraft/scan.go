@@ -26,7 +26,7 @@ func (con *console) scanCommand() *cli.Command {
 			&cli.IntFlag{Name: "limit", Usage: "print at most `NUMBER` keys; 0 is no limit"},
 			&cli.StringFlag{Name: "cursor", Usage: "go on from `CURSOR`, where an earlier scan was cut short"},
 			&cli.BoolFlag{Name: "values", Usage: "print the values too"},
-			readFlag(),
+			readFlag(), tokenFlag(),
 		),
 		Action: con.session(0, 1, scan),
 	}

@@ -2,12 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/op"
 )
+
+// shortestSession is how long the cluster remembers a command's writes, at least. It is
+// short: every command opens sessions of its own.
+const shortestSession = op.MinSessionTTL * time.Millisecond
 
 // session is one run of a verb that talks to a cluster.
 type session struct {
@@ -31,7 +37,7 @@ func (con *console) session(least, most int, do func(ctx context.Context, s *ses
 		}
 		s := &session{console: con, c: c, inJSON: inJSON}
 		defer s.close()
-		return do(c.Context, s, args)
+		return errors.Join(do(c.Context, s, args), s.keepToken())
 	}
 }
 
@@ -45,9 +51,15 @@ func (s *session) connect() (*client.Client, error) {
 	if err := within("timeout", timeout, minTimeout, maxTimeout); err != nil {
 		return nil, err
 	}
+	token, err := s.token()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(s.c.Context, timeout)
 	defer cancel()
-	s.client, err = client.New(ctx, client.Config{Endpoints: list, RequestTimeout: timeout})
+	s.client, err = client.New(ctx, client.Config{
+		Endpoints: list, RequestTimeout: timeout, SessionToken: token, SessionTTL: max(2*timeout, shortestSession),
+	})
 	return s.client, err
 }
 
@@ -75,9 +87,12 @@ func (s *session) key(text string) (string, error) {
 
 // level returns the read option that --read asks for.
 func (s *session) level() (client.ReadOption, error) {
-	level, err := op.ParseLevel(s.c.String("read"))
-	if err != nil {
-		return nil, usagef("--read: %s", err.Message)
+	level, err := client.ParseLevel(s.c.String("read"))
+	switch {
+	case err != nil:
+		return nil, usagef("--%w", err)
+	case level == client.Session && s.c.String("session-token") == "" && takesToken(s.c.Command):
+		return nil, usagef("--read session needs --session-token, which tells what there is to be seen")
 	}
-	return client.WithLevel(level), nil
+	return client.At(level), nil
 }

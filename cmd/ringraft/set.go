@@ -18,15 +18,15 @@ func (con *console) setCommand() *cli.Command {
 		Usage:     "put a value at a key",
 		ArgsUsage: "KEY [VALUE]",
 		Description: "The value is the argument, or what --value-file holds, or, for the argument - , standard input\n" +
-			"up to its end; to store a lone dash write --value-file. Prints the key's new version.\n\n" +
+			"up to its end; to store a lone dash write --value-file. Prints the key's new version.\n" + conditionHelp + "\n" +
 			"ringraft set greeting hello --ttl 30s\nringraft set temperature -5\nringraft set key -- --value\n" +
-			"ringraft set picture --value-file picture.jpg --protect\ngzip -c log | ringraft set log -",
-		Flags: withClientFlags(
+			"ringraft set picture --value-file picture.jpg --protect\ngzip -c log | ringraft set log -\n" +
+			"ringraft set lock mine --if-absent --ttl 10s --show\nringraft set config new --if-version 7",
+		Flags: withConditionFlags(
 			&cli.StringFlag{Name: "value-file", Usage: "take the value from `FILE`, or from standard input if that is -"},
 			&cli.StringFlag{Name: "ttl", Usage: "remove the key after `TIME`, at least 1ms"},
 			&cli.BoolFlag{Name: "keep-ttl", Usage: "keep the deadline of the value that is replaced"},
 			&cli.BoolFlag{Name: "protect", Usage: "never evict this value"},
-			keyFlag(),
 		),
 		Action: con.session(1, 2, set),
 	}
@@ -51,7 +51,7 @@ func set(ctx context.Context, s *session, args []string) error {
 	}
 	version, err := cl.Set(ctx, key, value, opts...)
 	if err != nil {
-		return fmt.Errorf("setting %q: %w", key, err)
+		return s.failure("setting", key, err)
 	}
 	if s.inJSON {
 		return s.printJSON(struct {
@@ -63,7 +63,10 @@ func set(ctx context.Context, s *session, args []string) error {
 }
 
 func writeOptions(c *cli.Context) ([]client.WriteOption, error) {
-	var opts []client.WriteOption
+	opts, err := conditions(c)
+	if err != nil {
+		return nil, err
+	}
 	if c.IsSet("ttl") {
 		ttl, err := ttlOf("--ttl", c.String("ttl"))
 		if err != nil {

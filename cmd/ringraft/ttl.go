@@ -15,7 +15,7 @@ func (con *console) ttlCommand() *cli.Command {
 		Description: "Prints whole milliseconds, or none for a key that does not expire; in JSON, ttl_ms is then\n" +
 			"null. Exit code 3: there is no such key.\n\n" +
 			"ringraft ttl session:42\nringraft ttl session:42 -o json",
-		Flags:  withClientFlags(readFlag(), keyFlag()),
+		Flags:  withClientFlags(readFlag(), tokenFlag(), keyFlag()),
 		Action: con.session(1, 1, ttl),
 	}
 }

@@ -77,10 +77,10 @@ func TestGetPrintsJSON(t *testing.T) {
 	s.put(t, "", "k", "<&>é")
 	s.run(t, "get", "k", "-o", "json").check(t, exitDone, `{"key":"k","value":"<&>é","version":1,"ttl_ms":null}`+"\n", "")
 	s.put(t, "", "empty", "")
-	s.run(t, "get", "empty", "-o", "json").check(t, exitDone, `{"key":"empty","value":"","version":2,"ttl_ms":null}`+"\n", "")
+	s.run(t, "get", "empty", "-o", "json").check(t, exitDone, `{"key":"empty","value":"","version":1,"ttl_ms":null}`+"\n", "")
 	s.put(t, "\xff\x00", "--key-base64", "/wA=", "-")
 	s.run(t, "get", "--key-base64", "/wA=", "-o", "json").
-		check(t, exitDone, `{"key_base64":"/wA=","value_base64":"/wA=","version":3,"ttl_ms":null}`+"\n", "")
+		check(t, exitDone, `{"key_base64":"/wA=","value_base64":"/wA=","version":1,"ttl_ms":null}`+"\n", "")
 }
 
 func TestTimeToLive(t *testing.T) {
@@ -148,15 +148,15 @@ func TestFailuresHaveTheirExitCodes(t *testing.T) {
 		{"no room", fakenode.Fault{Err: &op.Error{Kind: op.KindOutOfMemory, Message: "no room"}}, "set k v", exitFailed},
 		{"no leader", fakenode.Fault{Err: op.Unavailable("no leader")}, "set k v --timeout 50ms", exitUnavailable},
 		{"no leader for a read", fakenode.Fault{Err: op.Unavailable("no leader")}, "get k --timeout 50ms", exitUnavailable},
-		{"the answer is lost", fakenode.Fault{Cut: true}, "incr k", exitUnknown},
-		{"the deadline passes", fakenode.Fault{Mute: true}, "incr k --timeout 50ms", exitUnknown},
+		{"the answer is lost", fakenode.Fault{Cut: true}, "incr k --timeout 500ms", exitUnknown},
+		{"the deadline passes", fakenode.Fault{Mute: true}, "incr k --timeout 500ms", exitUnknown},
 		{"one key of several fails", fakenode.Fault{Err: op.Unavailable("no leader")}, "del k l --timeout 50ms", exitUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newShell(t)
 			s.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
-				if op.SpecOf(req.Op.Code()).Class == op.ClassCluster {
+				if op.SpecOf(req.Op.Code()).Class == op.ClassCluster || req.Op.Code() == op.CodeOpenSession {
 					return nil
 				}
 				return &c.fault
@@ -199,6 +199,22 @@ func TestBadFlagsNameThemselves(t *testing.T) {
 		{"set k v --ttl 9999999h", "--ttl"},
 		{"set k v --ttl forever", "--ttl"},
 		{"set k v --ttl 1s --keep-ttl", "--keep-ttl"},
+		{"set k v --if-absent --if-present", "--if-present"},
+		{"set k v --if-version 1 --if-value v", "--if-value"},
+		{"set k v --if-version 0", "--if-version"},
+		{"set k v --if-version 01", "--if-version"},
+		{"set k v --if-version=-1", "--if-version"},
+		{"set k v --if-version=+1", "--if-version"},
+		{"set k v --show", "--show"},
+		{"del k l --if-absent", "one KEY"},
+		{"incr k --clamp", "--clamp"},
+		{"incr k --at-least 1.5", "--at-least"},
+		{"incr k --at-most 01", "--at-most"},
+		{"incr k 01", "N is"},
+		{"incr k +1", "N is"},
+		{"get k --read bounded=0s", "--read"},
+		{"get k --read session", "--session-token"},
+		{"txn a b", "takes"},
 		{"expire k 0s", "TIME"},
 		{"incr k 1.5", "N is"},
 		{"incr k 9223372036854775808", "N is"},
