@@ -43,16 +43,19 @@ type Ticket struct {
 	Operation []byte `codec:"operation"` // encoded
 }
 
+// TicketPrefix is what the text of every ticket starts with.
+const TicketPrefix = "ringraft-ticket."
+
 // maxTicket bounds the text of a ticket, in bytes: base64 of the longest request.
 const maxTicket = op.MaxMessage/3*4 + 4<<10
 
-// String returns the ticket as text that ParseTicket reads. It holds the write's key
+// String returns the ticket as text, which starts with TicketPrefix, for ParseTicket. It holds the write's key
 // and value.
-func (t Ticket) String() string { return seal(ticketKind, t) }
+func (t Ticket) String() string { return seal(TicketPrefix, t) }
 
 // ParseTicket returns the ticket that text stands for, and refuses any other text.
 func ParseTicket(text string) (t Ticket, err error) {
-	if err := unseal("ticket", ticketKind, text, maxTicket, &t); err != nil {
+	if err := unseal("ticket", TicketPrefix, text, maxTicket, &t); err != nil {
 		return Ticket{}, err
 	}
 	return t, nil

@@ -12,11 +12,6 @@ import (
 // Tickets and session tokens are text: what kind it is, then a document in MessagePack
 // and its CRC-32, big-endian, in URL-safe base64.
 
-const (
-	ticketKind = "ringraft-ticket."
-	tokenKind  = "ringraft-session."
-)
-
 // seal returns v as text of a kind.
 func seal(kind string, v any) string {
 	b := op.EncodeDetail(v)

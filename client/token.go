@@ -7,6 +7,9 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
+// TokenPrefix is what every session token starts with.
+const TokenPrefix = "ringraft-session."
+
 // maxToken bounds the text of a session token, in bytes: thousands of groups.
 const maxToken = 1 << 20
 
@@ -22,8 +25,8 @@ type groupIndex struct {
 	Index uint64 `codec:"index"`
 }
 
-// SessionToken returns, as text, what this client has seen of the cluster. A client
-// that adopts it, in whatever process, sees at least as much at the level Session.
+// SessionToken returns, as text that starts with TokenPrefix, what this client has seen
+// of the cluster. A client that adopts it, in whatever process, sees at least as much at the level Session.
 func (c *Client) SessionToken() string {
 	body := tokenBody{Cluster: c.cluster}
 	c.mu.Lock()
@@ -34,7 +37,7 @@ func (c *Client) SessionToken() string {
 	}
 	c.mu.Unlock()
 	slices.SortFunc(body.Seen, func(a, b groupIndex) int { return cmp.Compare(a.Group, b.Group) })
-	return seal(tokenKind, body)
+	return seal(TokenPrefix, body)
 }
 
 // AdoptToken makes this client's reads at the level Session show at least what the
@@ -42,7 +45,7 @@ func (c *Client) SessionToken() string {
 // cluster, is refused.
 func (c *Client) AdoptToken(token string) error {
 	var body tokenBody
-	if err := unseal("session token", tokenKind, token, maxToken, &body); err != nil {
+	if err := unseal("session token", TokenPrefix, token, maxToken, &body); err != nil {
 		return err
 	}
 	if body.Cluster != c.cluster {

@@ -87,7 +87,7 @@ func TestTokensAreRefused(t *testing.T) {
 		"empty":                {c, ""},
 		"of no kind":           {c, "token"},
 		"cut off":              {c, token[:len(token)-1]},
-		"without a body":       {c, token[:len("ringraft-session.")]},
+		"without a body":       {c, client.TokenPrefix},
 		"changed":              {c, token + "AAAA"},
 		"of an unknown group":  {connectTo(t, larger, client.Config{}), token},
 		"too long to be a one": {c, token + string(make([]byte, 1<<20))},
