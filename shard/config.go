@@ -66,6 +66,9 @@ type Config struct {
 	Init []Member
 	// Groups and Replicas shape a new cluster; 0 means 4 and 3.
 	Groups, Replicas int
+	// SnapshotAfter is by how many entries a group's log grows before the next snapshot,
+	// after which a quarter as many stay in the log; 0 means 16,384.
+	SnapshotAfter uint64
 
 	Logger *slog.Logger // nil discards
 	// Clock returns ms since the Unix epoch and never steps back. Nil is the wall
@@ -85,6 +88,7 @@ type Timing struct {
 	Audit     time.Duration // between comparisons of digests; 2 s
 	Balance   time.Duration // between looks for a better leader; 1 s
 	Settle    time.Duration // a leader's least term before it hands over by itself; 3 s
+	Snapshot  time.Duration // between looks, at least, for a log that has grown enough; 30 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -101,6 +105,7 @@ func (t Timing) withDefaults() Timing {
 	or(&t.Audit, 2*time.Second)
 	or(&t.Balance, time.Second)
 	or(&t.Settle, 3*time.Second)
+	or(&t.Snapshot, 30*time.Second)
 	return t
 }
 
@@ -122,6 +127,9 @@ func (c *Config) check() error {
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 3
+	}
+	if c.SnapshotAfter == 0 {
+		c.SnapshotAfter = 16384
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

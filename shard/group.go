@@ -60,7 +60,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	})
 	r, err := openReplica(replicaConfig{
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
-		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
+		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing, snapshotAfter: n.cfg.SnapshotAfter,
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func openMeta(n *Node) (*meta, error) {
 		group: metaGroup, self: placement.Replica{Node: n.cfg.ID, Generation: 1},
 		servers: metaServers(n.cfg.Store.Identity().Members), store: n.cfg.Store, peers: n.peers,
 		machine: m.fsm, takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
-		log: n.log, timing: n.cfg.Timing,
+		log: n.log, timing: n.cfg.Timing, snapshotAfter: n.cfg.SnapshotAfter,
 	})
 	if err != nil {
 		return nil, err

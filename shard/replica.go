@@ -69,6 +69,8 @@ type replicaConfig struct {
 	takeover func() []byte
 	log      *slog.Logger
 	timing   Timing
+
+	snapshotAfter uint64 // entries
 }
 
 // openReplica starts a replica; on its first start, with the given configuration.
@@ -90,7 +92,7 @@ func openReplica(c replicaConfig) (*replica, error) {
 }
 
 func (r *replica) start(c replicaConfig) error {
-	conf := raftConfig(r.id, c.timing.Heartbeat, raftLogger(r.log))
+	conf := raftConfig(r.id, c, raftLogger(r.log))
 	transport := c.peers.Transport(r.id)
 	if err := bootstrap(conf, c, r.store, transport); err != nil {
 		return err
@@ -120,15 +122,16 @@ func (r *replica) start(c replicaConfig) error {
 	return nil
 }
 
-func raftConfig(id raft.ServerID, heartbeat time.Duration, log hclog.Logger) *raft.Config {
+func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Config {
+	heartbeat := c.timing.Heartbeat
 	conf := raft.DefaultConfig()
 	conf.LocalID = id
 	conf.HeartbeatTimeout = heartbeat
 	conf.ElectionTimeout = heartbeat
 	conf.LeaderLeaseTimeout = heartbeat * 4 / 5
-	conf.SnapshotInterval = 30 * time.Second
-	conf.SnapshotThreshold = 16384
-	conf.TrailingLogs = 4096
+	conf.SnapshotInterval = c.timing.Snapshot
+	conf.SnapshotThreshold = c.snapshotAfter
+	conf.TrailingLogs = c.snapshotAfter / 4
 	conf.Logger = log
 	return conf
 }

@@ -133,7 +133,7 @@ func TestSnapshotOverAConflictingLogIsInstalledOnce(t *testing.T) {
 			replicas[id], err = openReplica(replicaConfig{
 				group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: store,
 				peers: fabricPeers{net}, machine: machines[id], takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
-				log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(),
+				log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(), snapshotAfter: 16384,
 			})
 			if err != nil {
 				t.Fatal(err)
