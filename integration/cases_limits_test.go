@@ -147,7 +147,7 @@ func (c *liveCluster) wantLargest(want map[string][]byte) {
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	results, err := c.client.GetMany(ctx, slices.Sorted(maps.Keys(want)), client.WithLevel(client.Linearizable))
+	results, err := c.client.GetMany(ctx, slices.Sorted(maps.Keys(want)), client.At(client.Linearizable))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (p *pipelined) call() error {
 	if _, err := p.client.Set(ctx, p.key, []byte(p.key)); err != nil && !errors.Is(err, client.ErrUnknownOutcome) {
 		return fmt.Errorf("set %s: %w", p.key, err)
 	}
-	v, err := p.client.Get(ctx, p.key, client.WithLevel(client.Linearizable))
+	v, err := p.client.Get(ctx, p.key, client.At(client.Linearizable))
 	if err != nil && !errors.Is(err, client.ErrNotFound) || err == nil && string(v.Bytes) != p.key {
 		return fmt.Errorf("get %s: %q, %w", p.key, v.Bytes, err)
 	}

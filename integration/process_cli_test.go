@@ -71,7 +71,7 @@ func TestCommandLineCarriesAnyBytes(t *testing.T) {
 		if got := ringraft.want(nil, "get", "--", key); !bytes.Equal(got, value) {
 			t.Errorf("get %q: %d bytes, want %d", key, len(got), len(value))
 		}
-		v, err := c.client.Get(t.Context(), key, client.WithLevel(client.Linearizable))
+		v, err := c.client.Get(t.Context(), key, client.At(client.Linearizable))
 		if err != nil || !bytes.Equal(v.Bytes, value) {
 			t.Errorf("client: %q: %d bytes, %v; want %d", key, len(v.Bytes), err, len(value))
 		}

@@ -157,7 +157,7 @@ func (c *liveCluster) waitReady() {
 			return errors.New("there is no cluster map")
 		}
 		for _, g := range m.Groups {
-			if _, err := c.client.Exists(ctx, string(keyOf(m, g.ID)), client.WithLevel(client.Linearizable)); err != nil {
+			if _, err := c.client.Exists(ctx, string(keyOf(m, g.ID)), client.At(client.Linearizable)); err != nil {
 				return fmt.Errorf("group %d: %w", g.ID, err)
 			}
 		}
@@ -274,7 +274,7 @@ func (c *liveCluster) set(key, value string) {
 // want fails the test unless a linearizable read of key gives value.
 func (c *liveCluster) want(key, value string) {
 	c.t.Helper()
-	v, err := c.client.Get(c.t.Context(), key, client.WithLevel(client.Linearizable))
+	v, err := c.client.Get(c.t.Context(), key, client.At(client.Linearizable))
 	if err != nil || string(v.Bytes) != value {
 		c.t.Fatalf("get %q: %q, %v; want %q", key, v.Bytes, err, value)
 	}

@@ -70,7 +70,7 @@ func (k *counter) countUp(ctx context.Context, cl *client.Client) {
 
 func (k *counter) check(t *testing.T, cl *client.Client) {
 	t.Helper()
-	v, err := cl.Get(t.Context(), k.key, client.WithLevel(client.Linearizable))
+	v, err := cl.Get(t.Context(), k.key, client.At(client.Linearizable))
 	if err != nil {
 		t.Errorf("%s: %v", k.key, err)
 		return

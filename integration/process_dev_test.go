@@ -34,7 +34,7 @@ func TestDevClusterSurvivesAKill(t *testing.T) {
 	}
 	first := d.pids()
 	kill(t, first["n1"], syscall.SIGKILL)
-	v, err := cl.Get(ctx, "greeting", client.WithLevel(client.Linearizable))
+	v, err := cl.Get(ctx, "greeting", client.At(client.Linearizable))
 	if err != nil || string(v.Bytes) != "hello" {
 		t.Fatalf("after the kill: %q, %v", v.Bytes, err)
 	}

@@ -45,7 +45,7 @@ func TestWipedNodeDoesNotMakeAQuorum(t *testing.T) {
 	wiped.refuse("replace the node")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if v, err := c.client.Get(ctx, "key-0", client.WithLevel(client.Linearizable)); err == nil {
+	if v, err := c.client.Get(ctx, "key-0", client.At(client.Linearizable)); err == nil {
 		t.Fatalf("one node of three answers: %q", v.Bytes)
 	}
 	if _, err := c.client.Set(ctx, "key-0", []byte("lost")); err == nil {

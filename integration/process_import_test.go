@@ -134,7 +134,7 @@ func (c *liveCluster) busiestGroup() uint64 {
 func (c *liveCluster) wantAll(records map[string][]byte) {
 	c.t.Helper()
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(records)), 1000) {
-		results, err := c.client.GetMany(c.t.Context(), keys, client.WithLevel(client.Linearizable))
+		results, err := c.client.GetMany(c.t.Context(), keys, client.At(client.Linearizable))
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (c *liveCluster) readOwnWrites(ctx context.Context, key string, calls *atom
 		if _, err := c.client.Set(call, key, []byte(want)); err != nil {
 			return fmt.Errorf("set %s to %s: %w", key, want, err)
 		}
-		v, err := c.client.Get(call, key, client.WithLevel(client.Linearizable))
+		v, err := c.client.Get(call, key, client.At(client.Linearizable))
 		if err != nil || string(v.Bytes) != want {
 			return fmt.Errorf("get %s: %q, %w; want %s", key, v.Bytes, err, want)
 		}
