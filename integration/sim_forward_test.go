@@ -33,6 +33,7 @@ func TestSimEveryNodeServesEveryGroup(t *testing.T) {
 		m := c.clusterMap()
 		for i, member := range c.init {
 			for _, g := range m.Groups {
+				start := time.Now()
 				key, value := keyOf(m, g.ID), fmt.Sprintf("%d-%d", i, g.ID)
 				if res := c.through(member.ID, op.Request{Op: op.Set{Key: key, Value: []byte(value)}}, time.Second); res.Err != nil || res.Index == 0 {
 					t.Fatalf("set through %s: %+v", member.ID, res)
@@ -42,6 +43,9 @@ func TestSimEveryNodeServesEveryGroup(t *testing.T) {
 					if res.Err != nil || level == op.Linearizable && string(res.Value) != value {
 						t.Errorf("%s get through %s: %+v, want %s", level, member.ID, res, value)
 					}
+				}
+				if took := time.Since(start); took > time.Millisecond {
+					t.Errorf("the requests through %s took %v; want no pause between the nodes asked", member.ID, took)
 				}
 			}
 		}
@@ -68,6 +72,11 @@ func TestSimRequestsFindTheNewLeader(t *testing.T) {
 				c.fabric.Isolate(victim)
 			}
 			for _, id := range c.without(victim) {
+				if round%2 == 0 { // who is dead has certainly not done it
+					if res := c.through(id, op.Request{Op: op.Add{Key: []byte("n"), Delta: 1}}, 20*time.Second); res.Err != nil {
+						t.Errorf("add through %s: %v", id, res.Err)
+					}
+				}
 				if res := c.through(id, op.Request{Op: op.Get{Key: key}, Level: op.Linearizable}, 20*time.Second); res.Err != nil {
 					t.Errorf("get through %s: %v", id, res.Err)
 				}
