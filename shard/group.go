@@ -58,6 +58,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	r, err := openReplica(replicaConfig{
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
 		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
+		stateBytes: func() int64 { return g.fsm.Stats().Bytes },
 	})
 	if err != nil {
 		return nil, err
