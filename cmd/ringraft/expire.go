@@ -42,7 +42,7 @@ func expire(ctx context.Context, s *session, args []string) error {
 		err = cl.Expire(ctx, key, ttl)
 	}
 	if err != nil {
-		return fmt.Errorf("changing the TTL of %q: %w", key, err)
+		return fmt.Errorf("changing the TTL of %s: %w", quoted(key), err)
 	}
 	if s.inJSON {
 		return s.printJSON(newKeyField(key))

@@ -37,7 +37,7 @@ func incr(ctx context.Context, s *session, args []string) error {
 	}
 	sum, err := cl.Add(ctx, key, delta)
 	if err != nil {
-		return fmt.Errorf("adding to %q: %w", key, err)
+		return fmt.Errorf("adding to %s: %w", quoted(key), err)
 	}
 	if s.inJSON {
 		return s.printJSON(struct {

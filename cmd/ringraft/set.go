@@ -51,7 +51,7 @@ func set(ctx context.Context, s *session, args []string) error {
 	}
 	version, err := cl.Set(ctx, key, value, opts...)
 	if err != nil {
-		return fmt.Errorf("setting %q: %w", key, err)
+		return fmt.Errorf("setting %s: %w", quoted(key), err)
 	}
 	if s.inJSON {
 		return s.printJSON(struct {
