@@ -29,6 +29,7 @@ func samples() []op.Op {
 }
 
 func TestEveryOperationSurvivesTheWire(t *testing.T) {
+	t.Parallel()
 	seen := map[op.Code]bool{}
 	for _, o := range samples() {
 		seen[o.Code()] = true
@@ -47,6 +48,7 @@ func TestEveryOperationSurvivesTheWire(t *testing.T) {
 // TestHandEncodingIsMessagePack checks the hand-written codec against go-msgpack,
 // in both directions.
 func TestHandEncodingIsMessagePack(t *testing.T) {
+	t.Parallel()
 	for _, o := range samples() {
 		hand := op.Append(nil, o)
 		var generic []any
@@ -69,6 +71,7 @@ func TestHandEncodingIsMessagePack(t *testing.T) {
 }
 
 func TestIntegersOfEverySize(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := op.Add{Key: []byte("k"), Delta: rapid.Int64().Draw(t, "delta")}
 		got, err := op.Decode(op.Append(nil, want))
@@ -86,6 +89,7 @@ func TestIntegersOfEverySize(t *testing.T) {
 }
 
 func TestResultSurvivesTheWire(t *testing.T) {
+	t.Parallel()
 	bytesOf := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		want := op.Result{
@@ -124,6 +128,7 @@ func TestResultSurvivesTheWire(t *testing.T) {
 }
 
 func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
+	t.Parallel()
 	for _, o := range samples() {
 		req := op.Request{Epoch: 300, Level: op.Linearizable, Op: o}
 		got, err := op.DecodeRequest(req.AppendTo(nil))
@@ -137,6 +142,7 @@ func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
 }
 
 func TestEntryCarriesOperationsInOrder(t *testing.T) {
+	t.Parallel()
 	var b op.EntryBuilder
 	want := []op.Write{op.Set{Key: []byte("a"), Value: []byte("1")}, op.Delete{Key: []byte("b")}, op.Add{Key: []byte("c"), Delta: -5}}
 	for range 2 { // the builder can be used again
@@ -156,6 +162,7 @@ func TestEntryCarriesOperationsInOrder(t *testing.T) {
 }
 
 func TestEntryRefusesWhatItCannotApply(t *testing.T) {
+	t.Parallel()
 	good := new(op.EntryBuilder)
 	good.Add(op.Append(nil, op.Delete{Key: []byte("b")}))
 	valid := good.Build(1, nil)
@@ -181,6 +188,7 @@ func TestEntryRefusesWhatItCannotApply(t *testing.T) {
 }
 
 func TestDecodingRefusesMalformedOperations(t *testing.T) {
+	t.Parallel()
 	for name, b := range map[string][]byte{
 		"nothing":                 {},
 		"no array":                {0x01},

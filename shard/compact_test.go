@@ -15,6 +15,7 @@ import (
 )
 
 func TestTrailingEntriesFitTheirBytes(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		entries, bytes int64
 		want           uint64
@@ -34,6 +35,7 @@ func TestTrailingEntriesFitTheirBytes(t *testing.T) {
 }
 
 func TestCompactionWaitsForAsMuchAsTheStateHas(t *testing.T) {
+	t.Parallel()
 	var a appliedLog
 	a.bytes.Store(compactBytes)
 	if !a.due(0) || !a.due(compactBytes) || a.due(compactBytes+1) {
