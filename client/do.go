@@ -31,7 +31,7 @@ func (c *Client) do(ctx context.Context, o op.Op, level op.Level) (op.Result, er
 		req:        op.Request{Op: o, Level: level},
 		repeatable: repeatable(o),
 	}
-	a.walk.byLeader = !isRead(o) || level != op.Local
+	a.walk.byLeader = !a.repeatable || isRead(o) && level != op.Local // what is left, any node answers
 	return a.run(ctx)
 }
 

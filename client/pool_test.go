@@ -243,10 +243,14 @@ func TestNewHasTimeLeftForTheLastEndpoint(t *testing.T) {
 		for _, patience := range []time.Duration{30 * time.Millisecond, cfg.DialTimeout, 2 * cfg.DialTimeout} {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			c, err := open(ctx, cfg, s.dial)
-			cancel()
 			if err != nil {
 				t.Fatalf("with %v: %v", patience, err)
 			}
+			start := time.Now()
+			if _, err := c.Map(t.Context()); err != nil || time.Since(start) > 0 {
+				t.Errorf("with %v: the map after %v, %v; want it at once, from the node that answers", patience, time.Since(start), err)
+			}
+			cancel()
 			c.Close()
 		}
 	})
