@@ -25,6 +25,7 @@ var deterministic = map[string][]string{
 }
 
 func TestApplyTouchesNothingButItsArguments(t *testing.T) {
+	t.Parallel()
 	for _, s := range sources(t) {
 		forbidden, ok := deterministic[s.folder()]
 		if !ok || s.isTest() {
@@ -50,6 +51,7 @@ func TestApplyTouchesNothingButItsArguments(t *testing.T) {
 // Go walks a map in another order each time. The keys must be sorted first, as
 // slices.Sorted(maps.Keys(m)) does, or the loop replaced.
 func TestApplyDependsOnNoMapOrder(t *testing.T) {
+	t.Parallel()
 	fset := token.NewFileSet()
 	imports := importer.ForCompiler(fset, "gc", exportData(t))
 	for folder := range deterministic {

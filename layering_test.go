@@ -85,6 +85,7 @@ func sources(t *testing.T) []source {
 }
 
 func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
+	t.Parallel()
 	for _, s := range sources(t) {
 		allowed, listed := layers[s.folder()]
 		if !listed {

@@ -59,6 +59,7 @@ func open(ctx context.Context, cfg Config, dial dialer) (*Client, error) {
 	c.cluster = met.cluster.Cluster
 	c.install(met.cluster)
 	c.pools[met.node].adopt(met.conn)
+	c.table.Load().meta.led(c.pools[met.node]) // others may hang
 	c.wg.Go(c.refresh)
 	if cfg.SessionToken != "" {
 		if err := c.AdoptToken(cfg.SessionToken); err != nil {

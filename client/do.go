@@ -39,12 +39,11 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, c.cfg.RequestTimeout)
 }
 
-func isRead(o op.Op) bool { return op.SpecOf(o.Code()).Class == op.ClassRead }
+func isRead(o op.Op) bool  { return op.SpecOf(o.Code()).Class == op.ClassRead }
+func isWrite(o op.Op) bool { return op.SpecOf(o.Code()).Class == op.ClassWrite }
 
 // numbered reports whether o is a write that takes a seat in a session.
-func numbered(o op.Op) bool {
-	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession
-}
+func numbered(o op.Op) bool { return isWrite(o) && o.Code() != op.CodeOpenSession }
 
 // repeatable reports whether sending o twice is the same as sending it once. To open
 // two sessions is: the one that nobody uses ends.
@@ -91,7 +90,7 @@ func (c *Client) attempts(o op.Op, level Level) attempts {
 		repeatable: repeatable(o),
 		numbered:   numbered(o),
 	}
-	a.walk.byLeader = !isRead(o) || level == Linearizable
+	a.walk.byLeader = !a.repeatable || isWrite(o) || isRead(o) && level == Linearizable // what is left, any node answers
 	return a
 }
 

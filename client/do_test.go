@@ -79,10 +79,10 @@ func TestRetryRules(t *testing.T) {
 			script: []reply{unknown, done}, asked: []string{"n1", "n2"}, paused: true},
 		{name: "a read whose connection broke is repeated at once", call: get,
 			script: []reply{lost, lost, done}, asked: []string{"n1", "n2", "n3"}},
-		{name: "so is a question about the cluster", call: status,
+		{name: "so is a question about the cluster, by any other node", call: status,
 			script: []reply{lost, func(context.Context, op.Op) (op.Result, error) {
 				return op.Result{Detail: op.EncodeDetail([]op.NodeStatus{})}, nil
-			}}, asked: []string{"n1", "n2"}},
+			}}, asked: []string{"n1", "n3"}},
 		{name: "what breaks a rule is not repeated", call: get,
 			script: []reply{answers(op.Invalid("key", "is bad")), done}, asked: []string{"n1"}, err: ErrRefused},
 		{name: "nor what the connection finds too long", call: get,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
@@ -26,11 +27,14 @@ type encounter struct {
 	cluster placement.Map
 }
 
-// meetEndpoints returns the first encounter that the endpoints grant.
+// meetEndpoints returns the first encounter that the endpoints grant. Nodes that hang
+// leave time for the endpoints behind them: what is left of ctx's time is shared.
 func (c *Client) meetEndpoints(ctx context.Context) (encounter, error) {
 	var reasons []string
-	for _, address := range c.cfg.Endpoints {
-		met, err := c.meet(ctx, address)
+	for i, address := range c.cfg.Endpoints {
+		attempt, cancel := context.WithTimeout(ctx, c.share(ctx, len(c.cfg.Endpoints)-i))
+		met, err := c.meet(attempt, address)
+		cancel()
 		switch {
 		case err == nil:
 			return met, nil
@@ -40,6 +44,15 @@ func (c *Client) meetEndpoints(ctx context.Context) (encounter, error) {
 		reasons = append(reasons, err.Error())
 	}
 	return encounter{}, op.Unavailable("no endpoint answers: %s", strings.Join(reasons, "; "))
+}
+
+// share returns how long the first of n endpoints may take.
+func (c *Client) share(ctx context.Context, n int) time.Duration {
+	end, bounded := ctx.Deadline()
+	if !bounded || n == 1 {
+		return c.cfg.DialTimeout
+	}
+	return time.Until(end) / time.Duration(n)
 }
 
 func (c *Client) meet(ctx context.Context, address string) (encounter, error) {

@@ -223,10 +223,35 @@ func TestNewNamesEachEndpoint(t *testing.T) {
 		if took := time.Since(start); took != cfg.DialTimeout {
 			t.Errorf("it took %v, want DialTimeout for the mute one", took)
 		}
+		s.mute["n3"], s.down["n3"] = true, false
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := open(ctx, cfg, s.dial); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrUnavailable) {
 			t.Errorf("err = %v, want unavailable by the deadline", err)
+		}
+	})
+}
+
+func TestNewHasTimeLeftForTheLastEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.mute["n1"], s.mute["n2"] = true, true
+		cfg, err := Config{Endpoints: []string{"n1:1", "n2:1", "n3:1"}}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, patience := range []time.Duration{30 * time.Millisecond, cfg.DialTimeout, 2 * cfg.DialTimeout} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			c, err := open(ctx, cfg, s.dial)
+			if err != nil {
+				t.Fatalf("with %v: %v", patience, err)
+			}
+			start := time.Now()
+			if _, err := c.Map(t.Context()); err != nil || time.Since(start) > 0 {
+				t.Errorf("with %v: the map after %v, %v; want it at once, from the node that answers", patience, time.Since(start), err)
+			}
+			cancel()
+			c.Close()
 		}
 	})
 }

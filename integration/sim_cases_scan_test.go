@@ -110,6 +110,7 @@ func TestSimScanEndsWhateverHappensMeanwhile(t *testing.T) {
 func TestSimCursorsThatNobodyGave(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, c *simCluster) {
 		c.do(op.Set{Key: []byte("k")}, op.Local)
+		c.readFromTheStart("n1", []byte("k"), "")
 		for name, tc := range map[string]struct {
 			cursor []byte
 			limit  int

@@ -189,6 +189,18 @@ func TestSimTransferMovesTheLeaderAndThePreference(t *testing.T) {
 	})
 }
 
+// TestSimTransferToNobodyIsRefused at once, by name, whichever node is asked.
+func TestSimTransferToNobodyIsRefused(t *testing.T) {
+	simulate(t, 1, func(t *testing.T, c *simCluster) {
+		for _, m := range c.init {
+			res := c.at(m.ID, op.Transfer{Group: 1, To: "n9"}, op.Local)
+			if !errors.Is(res.Err, op.ErrRefused) || res.Err.Field != "to" {
+				t.Errorf("%s: %v, want a refusal that names to", m.ID, res.Err)
+			}
+		}
+	})
+}
+
 func TestSimLeadersSpreadAgainAfterAFailure(t *testing.T) {
 	simulate(t, 6, func(t *testing.T, c *simCluster) {
 		even := func(nodes, most int) bool {

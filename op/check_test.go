@@ -13,6 +13,7 @@ import (
 )
 
 func TestLimitsNameTheFieldAndItsBound(t *testing.T) {
+	t.Parallel()
 	key, long := []byte("k"), bytes.Repeat([]byte("k"), op.MaxKey+1)
 	many := make([][]byte, op.MaxKeys+1)
 	for i := range many {
@@ -61,6 +62,7 @@ func TestLimitsNameTheFieldAndItsBound(t *testing.T) {
 }
 
 func TestValuesAtTheLimitPass(t *testing.T) {
+	t.Parallel()
 	limits := op.Limits{MaxValue: op.MaxValueLimit}
 	for _, o := range []op.Op{
 		op.Set{Key: bytes.Repeat([]byte("k"), op.MaxKey), Value: make([]byte, op.MaxValueLimit), TTL: op.MaxTTL},
@@ -77,6 +79,7 @@ func TestValuesAtTheLimitPass(t *testing.T) {
 }
 
 func TestEveryKindIsOneOutcome(t *testing.T) {
+	t.Parallel()
 	outcomes := []error{op.ErrRefused, op.ErrUnavailable, op.ErrUnknownOutcome}
 	for kind := op.KindInvalid; kind <= op.KindSessionEnded; kind++ {
 		var matches []error
@@ -98,6 +101,7 @@ func TestEveryKindIsOneOutcome(t *testing.T) {
 }
 
 func TestHashTags(t *testing.T) {
+	t.Parallel()
 	same := func(a, b string) bool { return op.SlotOf([]byte(a)) == op.SlotOf([]byte(b)) }
 	for _, tc := range []struct {
 		a, b string
@@ -118,6 +122,7 @@ func TestHashTags(t *testing.T) {
 }
 
 func TestSlotsAreSpreadEvenly(t *testing.T) {
+	t.Parallel()
 	counts := make([]int, op.Slots)
 	for i := range 64 * op.Slots {
 		counts[op.SlotOf(fmt.Appendf(nil, "key:%d", i))]++

@@ -38,6 +38,7 @@ func samples() []op.Op {
 }
 
 func TestEveryOperationSurvivesTheWire(t *testing.T) {
+	t.Parallel()
 	seen := map[op.Code]bool{}
 	for _, o := range samples() {
 		seen[o.Code()] = true
@@ -56,6 +57,7 @@ func TestEveryOperationSurvivesTheWire(t *testing.T) {
 // TestHandEncodingIsMessagePack checks the hand-written codec against go-msgpack,
 // in both directions.
 func TestHandEncodingIsMessagePack(t *testing.T) {
+	t.Parallel()
 	for _, o := range samples() {
 		hand := op.Append(nil, o)
 		var generic []any
@@ -78,6 +80,7 @@ func TestHandEncodingIsMessagePack(t *testing.T) {
 }
 
 func TestIntegersOfEverySize(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want := op.Add{Key: []byte("k"), Delta: rapid.Int64().Draw(t, "delta")}
 		got, err := op.Decode(op.Append(nil, want))
@@ -95,6 +98,7 @@ func TestIntegersOfEverySize(t *testing.T) {
 }
 
 func TestResultSurvivesTheWire(t *testing.T) {
+	t.Parallel()
 	bytesOf := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		want := op.Result{
@@ -140,6 +144,7 @@ func TestResultSurvivesTheWire(t *testing.T) {
 }
 
 func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
+	t.Parallel()
 	for _, o := range samples() {
 		req := op.Request{Epoch: 300, Level: op.Linearizable, Op: o}
 		got, err := op.DecodeRequest(req.AppendTo(nil))
@@ -155,6 +160,7 @@ func TestRequestKeepsTheBytesOfItsOperation(t *testing.T) {
 func command(o op.Op) []byte { return op.AppendCommand(nil, op.Command{Op: o}) }
 
 func TestEntryCarriesOperationsInOrder(t *testing.T) {
+	t.Parallel()
 	var b op.EntryBuilder
 	want := []op.Write{op.Set{Key: []byte("a"), Value: []byte("1")}, op.Delete{Key: []byte("b")}, op.Add{Key: []byte("c"), Delta: -5}}
 	for range 2 { // the builder can be used again
@@ -174,6 +180,7 @@ func TestEntryCarriesOperationsInOrder(t *testing.T) {
 }
 
 func TestEntryRefusesWhatItCannotApply(t *testing.T) {
+	t.Parallel()
 	good := new(op.EntryBuilder)
 	good.Add(command(op.Delete{Key: []byte("b")}))
 	valid := good.Build(1, nil)
@@ -199,6 +206,7 @@ func TestEntryRefusesWhatItCannotApply(t *testing.T) {
 }
 
 func TestDecodingRefusesMalformedOperations(t *testing.T) {
+	t.Parallel()
 	for name, b := range map[string][]byte{
 		"nothing":                 {},
 		"no array":                {0x01},

@@ -3,6 +3,7 @@ package shard
 import "testing"
 
 func TestOutvoted(t *testing.T) {
+	t.Parallel()
 	const a, b, c = 1, 2, 3
 	for name, tc := range map[string]struct {
 		mine   uint64

@@ -11,6 +11,7 @@ import (
 
 // placement may not import op, so what both must agree on is held together here.
 func TestPlacementAgreesWithTheVocabulary(t *testing.T) {
+	t.Parallel()
 	if op.Slots != placement.Slots {
 		t.Errorf("op has %d slots, placement %d", op.Slots, placement.Slots)
 	}
@@ -35,6 +36,7 @@ func TestPlacementAgreesWithTheVocabulary(t *testing.T) {
 }
 
 func TestNewClustersOfImpossibleShapesAreRefusedByName(t *testing.T) {
+	t.Parallel()
 	many := make([]Member, placement.MaxNodes+1)
 	for name, tc := range map[string]struct {
 		change func(*Config)

@@ -116,6 +116,21 @@ func (n *Node) ask(ctx context.Context, node string, kind callKind, q, a any) er
 	return op.DecodeDetail(b, a)
 }
 
+// unanswered is the outcome of a change that node was asked for, if the call ended
+// with err.
+func unanswered(node string, err error) proposal {
+	if notHandled(err) {
+		return failedProposal(op.Unavailable("node %s cannot be asked: %v", node, err))
+	}
+	return failedProposal(op.UnknownOutcome("node %s did not answer: %v", node, err))
+}
+
+// notHandled reports whether a call that ended with err has certainly done nothing.
+func notHandled(err error) bool {
+	var e interface{ NotHandled() bool }
+	return errors.As(err, &e) && e.NotHandled()
+}
+
 // confirm asks a voter whether term is still its term. This call is on the way of
 // every linearizable read, so it is encoded by hand: group and term, then one byte.
 func (n *Node) confirm(ctx context.Context, node string, group, term uint64) bool {

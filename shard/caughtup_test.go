@@ -7,6 +7,7 @@ import (
 )
 
 func TestLastShownSkipsWhatRaftKeepsToItself(t *testing.T) {
+	t.Parallel()
 	logs := raft.NewInmemStore()
 	for i, kind := range []raft.LogType{raft.LogCommand, raft.LogConfiguration, raft.LogNoop, raft.LogBarrier, raft.LogCommand} {
 		if err := logs.StoreLog(&raft.Log{Index: uint64(i) + 3, Type: kind}); err != nil {

@@ -16,11 +16,10 @@ import (
 type Peers interface {
 	// Transport carries the Raft traffic of the replica with that server id.
 	Transport(id raft.ServerID) raft.Transport
-	// Call sends a request to another node's HandleCall. It ends with ctx.
+	// Call sends a request to another node's HandleCall. It ends with ctx. If the
+	// request was certainly not handled, an error in its error's tree has a method
+	// NotHandled that returns true.
 	Call(ctx context.Context, node string, request []byte) ([]byte, error)
-	// Undelivered reports whether err, of Call, says that the request was certainly
-	// not handled.
-	Undelivered(err error) bool
 	// Reachable reports whether node answered lately.
 	Reachable(node string) bool
 	// Join says which cluster this node belongs to, once that is known.

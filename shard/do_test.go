@@ -22,12 +22,9 @@ type scriptedPeers struct {
 	asked  []string
 }
 
-var errUndelivered = errors.New("undelivered")
-
 func (p *scriptedPeers) Transport(raft.ServerID) raft.Transport { panic("there is no Raft here") }
 func (p *scriptedPeers) Reachable(string) bool                  { return true }
 func (p *scriptedPeers) Join(string)                            {}
-func (p *scriptedPeers) Undelivered(err error) bool             { return errors.Is(err, errUndelivered) }
 
 func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callServe {
@@ -50,6 +47,8 @@ func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]
 		return nil, next.(error)
 	}
 }
+
+var errUnsent = unsent{errors.New("no connection")}
 
 // newOutsider returns a node, n4, that serves no group: the only one is on n1 to n3.
 func newOutsider(t *testing.T, peers Peers) *Node {
@@ -82,6 +81,7 @@ func newOutsider(t *testing.T, peers Peers) *Node {
 }
 
 func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
+	t.Parallel()
 	var (
 		done        = op.Result{Number: 1}
 		unavailable = op.Fail(op.Unavailable("not now"))
@@ -109,7 +109,7 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 		"sent on":                             {write, []any{toN2, done}, nil, 2},
 		"sent in circles":                     {write, []any{toN2}, op.ErrUnavailable, 0},
 		"sent to nobody":                      {write, []any{toNobody, done}, nil, 2},
-		"not delivered":                       {write, []any{errUndelivered, done}, nil, 2},
+		"not delivered":                       {write, []any{errUnsent, done}, nil, 2},
 		"unknown":                             {write, []any{unknown}, op.ErrUnknownOutcome, 1},
 		"without an answer":                   {write, []any{lost}, op.ErrUnknownOutcome, 1},
 		"with a garbled answer":               {write, []any{[]byte{1}}, op.ErrUnknownOutcome, 1},
@@ -143,8 +143,9 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 }
 
 func TestARequestTriesAllReplicasOfItsGroup(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		peers := &scriptedPeers{script: []any{errUndelivered}}
+		peers := &scriptedPeers{script: []any{errUnsent}}
 		n := newOutsider(t, peers)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -158,8 +159,9 @@ func TestARequestTriesAllReplicasOfItsGroup(t *testing.T) {
 }
 
 func TestDoEndsWithTheNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := newOutsider(t, &scriptedPeers{script: []any{errUndelivered}})
+		n := newOutsider(t, &scriptedPeers{script: []any{errUnsent}})
 		time.AfterFunc(time.Second, n.stop)
 		start := time.Now()
 		if res := n.Do(t.Context(), op.Request{Op: op.Get{Key: []byte("k")}}); !errors.Is(res.Err, op.ErrUnavailable) {
@@ -172,6 +174,7 @@ func TestDoEndsWithTheNode(t *testing.T) {
 }
 
 func TestForwardedRequestsAreBoundedAndForMembers(t *testing.T) {
+	t.Parallel()
 	n := newOutsider(t, &scriptedPeers{})
 	call := func(from Caller, body []byte) (op.Result, error) {
 		b, err := n.HandleCall(t.Context(), from, append([]byte{byte(callServe)}, body...))

@@ -18,7 +18,7 @@ func (n *Node) forward(ctx context.Context, node string, req op.Request) op.Resu
 	defer cancel()
 	b, err := n.peers.Call(ctx, node, req.AppendTo([]byte{byte(callServe)}))
 	switch {
-	case err != nil && n.peers.Undelivered(err):
+	case err != nil && notHandled(err):
 		return op.Fail(op.Unavailable("node %s was not reached: %v", node, err))
 	case err != nil:
 		return op.Fail(noAnswer(req, err))

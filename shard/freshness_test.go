@@ -65,6 +65,7 @@ func askWithin(f *freshness, within time.Duration) (fresh bool, took time.Durati
 }
 
 func TestAProofServesReadsUntilItIsTooOldForThem(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		start := time.Now()
@@ -94,6 +95,7 @@ func TestAProofServesReadsUntilItIsTooOldForThem(t *testing.T) {
 }
 
 func TestWithoutTheLeaderAProofLastsAsLongAsItsBound(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		const within = 2 * time.Second
@@ -124,6 +126,7 @@ func TestWithoutTheLeaderAProofLastsAsLongAsItsBound(t *testing.T) {
 }
 
 func TestAStateBehindTheReadIndexIsNotFresh(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, m, l := startFreshness(t)
 		l.index = 8
@@ -142,6 +145,7 @@ func TestAStateBehindTheReadIndexIsNotFresh(t *testing.T) {
 }
 
 func TestOneFetchServesAllWhoWait(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		fresh := 0
@@ -161,6 +165,7 @@ func TestOneFetchServesAllWhoWait(t *testing.T) {
 }
 
 func TestNobodyAsksWithoutReads(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		askWithin(f, time.Second)
@@ -172,6 +177,7 @@ func TestNobodyAsksWithoutReads(t *testing.T) {
 }
 
 func TestClosedFreshnessRefuses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		l.away = true
@@ -189,6 +195,7 @@ func TestClosedFreshnessRefuses(t *testing.T) {
 }
 
 func TestAgeOfAProof(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	for name, tc := range map[string]struct {
 		proof proof
@@ -208,6 +215,7 @@ func TestAgeOfAProof(t *testing.T) {
 var errNoLeader = errors.New("no leader")
 
 func TestAFailedFetchRefusesWhoWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFreshness(new(fakeMachine), slog.New(slog.DiscardHandler),
 			func(context.Context) (uint64, error) { return 0, fmt.Errorf("asking: %w", errNoLeader) }, time.Second)

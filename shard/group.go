@@ -60,7 +60,8 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	})
 	r, err := openReplica(replicaConfig{
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
-		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing, snapshotAfter: n.cfg.SnapshotAfter,
+		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
+		snapshotAfter: n.cfg.SnapshotAfter, stateBytes: func() int64 { return g.fsm.Stats().Bytes },
 	})
 	if err != nil {
 		return nil, err

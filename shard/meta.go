@@ -155,7 +155,7 @@ func (m *meta) change(ctx context.Context, c metaCommand) proposal {
 func (m *meta) changeAt(ctx context.Context, node string, c metaCommand) proposal {
 	var p proposal
 	if err := m.node.ask(ctx, node, callPropose, c, &p); err != nil {
-		return failedProposal(op.UnknownOutcome("node %s did not answer: %v", node, err))
+		return unanswered(node, err)
 	}
 	return p
 }

@@ -2,6 +2,8 @@ package shard
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -29,7 +31,6 @@ func (p *oneWayPeers) Transport(id raft.ServerID) raft.Transport {
 
 func (p *oneWayPeers) Reachable(node string) bool { return node != "n4" }
 func (p *oneWayPeers) Join(string)                {}
-func (p *oneWayPeers) Undelivered(error) bool     { return false }
 
 func (p *oneWayPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callPropose {
@@ -46,6 +47,28 @@ func (p *oneWayPeers) Call(_ context.Context, node string, request []byte) ([]by
 	p.proposed = append(p.proposed, c)
 	p.done()
 	return op.EncodeDetail(proposal{Epoch: 2}), nil
+}
+
+type unsent struct{ error }
+
+func (unsent) NotHandled() bool { return true }
+
+// TestChangeThatReachedNobodyDidNotHappen: a caller may repeat it.
+func TestChangeThatReachedNobodyDidNotHappen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		want error
+	}{
+		"no connection":            {fmt.Errorf("call: %w", unsent{errors.New("connection refused")}), op.ErrUnavailable},
+		"a connection that broke":  {errors.New("connection reset"), op.ErrUnknownOutcome},
+		"an answer that is late":   {context.DeadlineExceeded, op.ErrUnknownOutcome},
+		"a refusal of the handler": {errStranger, op.ErrUnknownOutcome},
+	} {
+		if got := unanswered("n2", c.err).err(); !errors.Is(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
 }
 
 func TestNodeWithANewAddressMakesItKnownBeforeTheLeaderReachesIt(t *testing.T) {

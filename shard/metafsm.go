@@ -51,6 +51,9 @@ func (c metaCommand) apply(m placement.Map) (placement.Map, error) {
 	var err error
 	if c.Node != nil {
 		m = m.WithNode(*c.Node)
+		if err := m.Check(); err != nil {
+			return m, err
+		}
 	}
 	if c.Setting != nil {
 		if m, err = m.WithSetting(c.Setting.Name, c.Setting.Value); err != nil {

@@ -45,6 +45,10 @@ type replica struct {
 	handed map[handover]bool // transfers tried, see handOver
 	since  time.Time         // when ready was set
 
+	applied    appliedLog // see compact
+	compacting atomic.Bool
+	stateBytes func() int64 // how large the state is; nil where it is small
+
 	calls tasks          // what waits for an answer of Raft
 	wg    sync.WaitGroup // watch
 	ctx   context.Context
@@ -70,7 +74,8 @@ type replicaConfig struct {
 	log      *slog.Logger
 	timing   Timing
 
-	snapshotAfter uint64 // entries
+	snapshotAfter uint64       // entries
+	stateBytes    func() int64 // nil where it is small
 }
 
 // openReplica starts a replica; on its first start, with the given configuration.
@@ -82,7 +87,7 @@ func openReplica(c replicaConfig) (*replica, error) {
 	r := &replica{
 		group: c.group, id: raft.ServerID(c.self.ServerID(c.group)),
 		log: c.log.With("group", c.group), timing: c.timing,
-		store: st, machine: c.machine, takeover: c.takeover,
+		store: st, machine: c.machine, takeover: c.takeover, stateBytes: c.stateBytes,
 		handed: map[handover]bool{},
 	}
 	if err := r.start(c); err != nil {
@@ -101,7 +106,7 @@ func (r *replica) start(c replicaConfig) error {
 	if r.end, err = r.store.Logs.LastIndex(); err != nil {
 		return fmt.Errorf("find the end of group %d's log: %w", r.group, err)
 	}
-	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store}
+	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store, applied: &r.applied}
 	if r.raft, err = raft.NewRaft(conf, fsm, gapLogs{r.store.Logs}, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
@@ -131,7 +136,7 @@ func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Confi
 	conf.LeaderLeaseTimeout = heartbeat * 4 / 5
 	conf.SnapshotInterval = c.timing.Snapshot
 	conf.SnapshotThreshold = c.snapshotAfter
-	conf.TrailingLogs = c.snapshotAfter / 4
+	conf.TrailingLogs = min(c.snapshotAfter/4, mostTrailing)
 	conf.Logger = log
 	return conf
 }
@@ -147,6 +152,7 @@ func (r *replica) watch(events <-chan raft.Observation) {
 			return
 		case <-events:
 		case <-tick.C:
+			r.compact()
 		}
 		term, leads := r.leads()
 		switch {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestNewcomersWaitForTheNextRound(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got [][]int
 		r := newRounds(func(_ context.Context, waiting []int) {
@@ -31,6 +32,7 @@ func TestNewcomersWaitForTheNextRound(t *testing.T) {
 }
 
 func TestClosedRoundsAnswerWhoWaitsAndTakeNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var answered atomic.Int64
 		r := newRounds(func(ctx context.Context, waiting []int) {
@@ -52,6 +54,7 @@ func TestClosedRoundsAnswerWhoWaitsAndTakeNobody(t *testing.T) {
 }
 
 func TestRoundsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRounds(func(ctx context.Context, _ []int) { <-ctx.Done() })
 		defer r.close()

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
@@ -154,6 +155,9 @@ func (n *Node) routeTransfer(ctx context.Context, o op.Transfer) proposal {
 	if !ok {
 		return failedProposal(op.Invalid("group", "%d does not exist", o.Group))
 	}
+	if o.To != "" && !slices.ContainsFunc(placed.Replicas, func(r placement.Replica) bool { return r.Node == o.To }) {
+		return failedProposal(op.Invalid("to", "%q has no replica of group %d", o.To, o.Group))
+	}
 	leader := n.leaderOf(ctx, placed)
 	switch leader {
 	case "":
@@ -163,7 +167,7 @@ func (n *Node) routeTransfer(ctx context.Context, o op.Transfer) proposal {
 	}
 	var p proposal
 	if err := n.ask(ctx, leader, callTransfer, o, &p); err != nil {
-		return failedProposal(op.UnknownOutcome("%s, the leader of group %d, did not answer: %v", leader, o.Group, err))
+		return unanswered(leader, err)
 	}
 	return p
 }

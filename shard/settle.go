@@ -20,11 +20,17 @@ import (
 // A log store that calls itself monotonic makes Raft drop the whole log instead, but
 // Raft goes on believing that the dropped entries are there, and ends in the same loop.
 
-// settlingFSM settles the log when a snapshot is restored. Raft's main loop waits
+// settlingFSM is a state machine that settles the log when a snapshot is restored. Raft's main loop waits
 // for Restore, so nobody else touches the log meanwhile.
 type settlingFSM struct {
 	raft.BatchingFSM
-	store *storage.Replica
+	store   *storage.Replica
+	applied *appliedLog
+}
+
+func (f *settlingFSM) ApplyBatch(logs []*raft.Log) []any {
+	f.applied.add(logs)
+	return f.BatchingFSM.ApplyBatch(logs)
 }
 
 func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSettleLogRepairsOnlyAConflict(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		index, term uint64
 		want        []uint64 // terms of the entries from 3 on
@@ -57,12 +58,14 @@ func TestSettleLogRepairsOnlyAConflict(t *testing.T) {
 }
 
 func TestSettleLogOfAnEmptyLog(t *testing.T) {
+	t.Parallel()
 	if err := settleLog(raft.NewInmemStore(), 9, 1); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
 }
 
 func TestGapLogsDropWhatDoesNotConnect(t *testing.T) {
+	t.Parallel()
 	inner := raft.NewInmemStore()
 	logs := gapLogs{inner}
 	for _, i := range []uint64{1, 2, 3, 10, 11} {

@@ -19,6 +19,7 @@ func keysOf(from, to int) [][]byte {
 }
 
 func TestTouchesAreOnceEachAndCheckedAgain(t *testing.T) {
+	t.Parallel()
 	young := "k3"
 	q := newTouches(func(key []byte) bool { return string(key) != young })
 	q.add(keysOf(0, 5))
@@ -36,6 +37,7 @@ func TestTouchesAreOnceEachAndCheckedAgain(t *testing.T) {
 }
 
 func TestAnEntryCarriesBoundedTouches(t *testing.T) {
+	t.Parallel()
 	q := newTouches(func([]byte) bool { return true })
 	q.add(keysOf(0, touchQueue+10))
 	for _, tc := range []struct{ ops, want int }{{1, touchesPerEntry}, {200, 200}, {5000, op.MaxKeys}} {
@@ -53,6 +55,7 @@ func TestAnEntryCarriesBoundedTouches(t *testing.T) {
 }
 
 func TestLongKeysDoNotSwellAnEntry(t *testing.T) {
+	t.Parallel()
 	q := newTouches(func([]byte) bool { return true })
 	var long [][]byte
 	for i := range 200 {

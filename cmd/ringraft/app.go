@@ -31,8 +31,8 @@ func (con *console) run(ctx context.Context, args []string) int {
 
 func (con *console) execute(ctx context.Context, args []string) error {
 	app := con.app()
-	if typed, ok := completing(args); ok {
-		return con.complete(app, typed)
+	if words, ok := completing(args); ok {
+		return con.complete(app, words)
 	}
 	args, err := arrange(app, args)
 	if err != nil {
@@ -57,8 +57,8 @@ func (con *console) app() *cli.App {
 		ErrWriter:      con.err,
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   onUsageError,
-		Flags:          []cli.Flag{helpFlag()},
-		Action:         cli.ShowAppHelp,
+		Flags:          []cli.Flag{helpFlag(), versionFlag()},
+		Action:         con.noVerb,
 		Commands: []*cli.Command{
 			con.devCommand(),
 			con.serverCommand(),
@@ -111,6 +111,18 @@ func (con *console) finish(cmd *cli.Command) {
 
 func helpFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help", DisableDefaultText: true}
+}
+
+func versionFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "version", Usage: "print the program's version", DisableDefaultText: true}
+}
+
+// noVerb answers a command line without one.
+func (con *console) noVerb(c *cli.Context) error {
+	if c.Bool("version") {
+		return con.printVersion()
+	}
+	return cli.ShowAppHelp(c)
 }
 
 func onUsageError(c *cli.Context, err error, _ bool) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,7 +10,7 @@ import (
 // arrange returns args, program name first, in the order that the library wants:
 // the verb, its flags, --, its arguments. It knows which flags take a value from
 // the verb's definition. Flags that all clients share may stand before the verb.
-// A negative number is an argument. A request for help drops everything else.
+// A negative number or time is an argument. A request for help drops everything else.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	a := newArranger(app, args[0])
 	if err := a.takeAll(args[1:]); err != nil {
@@ -97,12 +96,8 @@ func takesValue(f cli.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// isFlag reports whether token has the form of a flag. A lone dash, which stands
-// for standard input, and a negative number are arguments.
+// isFlag reports whether token has the form of a flag. A lone dash, which stands for
+// standard input, and what starts like a negative number or time are arguments.
 func isFlag(token string) bool {
-	if len(token) < 2 || token[0] != '-' {
-		return false
-	}
-	_, err := strconv.ParseFloat(token, 64)
-	return err != nil || strings.ContainsAny(token, "iInN")
+	return len(token) > 1 && token[0] == '-' && !strings.ContainsRune(".0123456789", rune(token[1]))
 }

@@ -24,6 +24,7 @@ func TestArrangePutsFlagsBeforeArguments(t *testing.T) {
 		{"a lone dash", "import -", "import -- -"},
 		{"a negative number", "incr k -5", "incr -- k -5"},
 		{"a negative fraction", "set k -.5e3 --protect", "set --protect -- k -.5e3"},
+		{"a negative time", "expire k -5s", "expire -- k -5s"},
 		{"help wins", "set --ttl 1s k --help", "set --help"},
 		{"no arguments", "cluster status", "cluster status --"},
 		{"nothing", "", "--"},

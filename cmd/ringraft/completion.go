@@ -8,32 +8,30 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completionFlag is what the scripts put behind the words typed so far. As a value it
-// can be given after --.
+// completionFlag, as the first argument, asks what may follow the words behind it. In
+// that place it is never a verb's argument: a shell that completes runs no verb.
 const completionFlag = "--generate-completion"
 
-// The scripts ask the program itself for what may come next: the words typed so far
-// and, if it starts with a dash, the one under the cursor.
+// The scripts ask the program itself what may come next. They give it the words typed
+// so far, of which the last, perhaps empty, is the one under the cursor.
 const (
 	bashCompletion = `_ringraft() {
 	local cur=${COMP_WORDS[COMP_CWORD]}
-	local typed=("${COMP_WORDS[@]:0:COMP_CWORD}")
-	[[ $cur == -* ]] && typed+=("$cur")
-	COMPREPLY=($(compgen -W "$("${typed[@]}" --generate-completion 2>/dev/null)" -- "$cur"))
+	COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" --generate-completion "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "$cur"))
 }
 complete -o default -F _ringraft ringraft
 `
 	zshCompletion = `#compdef ringraft
 _ringraft() {
-	local -a typed=("${(@)words[1,CURRENT-1]}")
-	[[ ${words[CURRENT]} == -* ]] && typed+=("${words[CURRENT]}")
-	compadd -- ${(f)"$("${typed[@]}" --generate-completion 2>/dev/null)"}
+	compadd -- ${(f)"$("${words[1]}" --generate-completion "${(@)words[2,CURRENT]}" 2>/dev/null)"}
 }
 compdef _ringraft ringraft
 `
 	fishCompletion = `function __ringraft_complete
-	set -l typed (commandline -opc) (commandline -ct | string match -- '-*')
-	command $typed --generate-completion 2>/dev/null
+	set -l typed (commandline -opc)
+	set -l cur (commandline -ct)
+	set -a typed "$cur"
+	command $typed[1] --generate-completion $typed[2..-1] 2>/dev/null
 end
 complete -c ringraft -a '(__ringraft_complete)'
 `
@@ -65,25 +63,27 @@ func (con *console) completion(c *cli.Context) error {
 	return err
 }
 
-// completing reports whether the shell asks for completions, and of what.
-func completing(args []string) (typed []string, ok bool) {
-	last := len(args) - 1
-	return args[:last], args[last] == completionFlag && !slices.Contains(args, "--")
+// completing reports whether the shell asks for completions, and of which words, the
+// last of which is under the cursor.
+func completing(args []string) (words []string, ok bool) {
+	if len(args) < 3 || args[1] != completionFlag {
+		return nil, false
+	}
+	return args[2:], true
 }
 
-// complete prints what may follow the words typed: the flags if the last one starts
-// with a dash, else the verbs.
-func (con *console) complete(app *cli.App, typed []string) error {
-	a := newArranger(app, typed[0])
-	words := typed[1:]
-	flags := len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-")
-	if flags {
-		words = words[:len(words)-1]
+// complete prints what may stand in the place of the last of words: the flags if it
+// starts with a dash, else the verbs. After -- nothing is known.
+func (con *console) complete(app *cli.App, words []string) error {
+	a := newArranger(app, app.Name)
+	before, word := words[:len(words)-1], words[len(words)-1]
+	if len(before) > 0 && before[0] == "help" {
+		before = before[1:] // it takes the names of verbs
 	}
-	if a.takeAll(words) != nil {
-		return nil // the words are wrong already: nothing may follow
+	if slices.Contains(before, "--") || a.takeAll(before) != nil {
+		return nil
 	}
-	if flags {
+	if strings.HasPrefix(word, "-") {
 		return con.printFlagNames(a.known)
 	}
 	for _, cmd := range a.commands {

@@ -89,7 +89,7 @@ type standing struct {
 func (s *session) failure(action, key string, err error) error {
 	var unmet *client.ConditionError
 	if !errors.As(err, &unmet) {
-		return fmt.Errorf("%s %q: %w", action, key, err)
+		return fmt.Errorf("%s %s: %w", action, quoted(key), err)
 	}
 	shown := unmet.Found && s.c.Bool("show")
 	if s.inJSON {
@@ -102,7 +102,7 @@ func (s *session) failure(action, key string, err error) error {
 		}
 	}
 	if shown {
-		return fmt.Errorf("%s %q: %w: %s", action, key, err, escape(string(unmet.Value)))
+		return fmt.Errorf("%s %s: %w: %s", action, quoted(key), err, escape(string(unmet.Value)))
 	}
-	return fmt.Errorf("%s %q: %w", action, key, err)
+	return fmt.Errorf("%s %s: %w", action, quoted(key), err)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gofrs/flock"
 	"github.com/urfave/cli/v2"
 )
 
@@ -25,7 +26,7 @@ func (con *console) devCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "nodes", Usage: "`NUMBER` of nodes, 1 to 9", Value: 3},
 			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},
-			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster, 1 to 7", Value: 3},
+			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},
 			&cli.StringFlag{Name: "data", Usage: "`DIR` of the nodes' data and logs", Value: "./.ringraft"},
 			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i", Value: 7400},
 		},
@@ -35,8 +36,9 @@ func (con *console) devCommand() *cli.Command {
 
 // devCluster is a cluster of child processes.
 type devCluster struct {
-	typed string // how the program was called
-	data  string // directory
+	typed string       // how the program was called
+	data  string       // directory
+	lock  *flock.Flock // held on data while the cluster runs
 	nodes []*devNode
 	mu    sync.Mutex
 	out   io.Writer // guarded by mu
@@ -57,6 +59,13 @@ func (con *console) dev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := cluster.lockData(); err != nil {
+		return err
+	}
+	defer cluster.lock.Close()
+	if err := cluster.checkPorts(); err != nil {
+		return err
+	}
 	return cluster.run(c.Context)
 }
 
@@ -69,6 +78,7 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 		return nil, fmt.Errorf("finding the program to start nodes with: %w", err)
 	}
 	cluster := &devCluster{typed: os.Args[0], data: c.String("data"), out: con.out}
+	cluster.lock = flock.New(filepath.Join(cluster.data, "lock"))
 	if err := checkDevData(cluster.data, c.Int("nodes")); err != nil {
 		return nil, err
 	}
@@ -95,7 +105,7 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 			"--stop-with-stdin",
 		}
 	}
-	return cluster, cluster.checkPorts()
+	return cluster, nil
 }
 
 func checkDevFlags(c *cli.Context) error {
@@ -105,7 +115,7 @@ func checkDevFlags(c *cli.Context) error {
 	if err := within("groups", c.Int("groups"), 1, 1024); err != nil {
 		return err
 	}
-	if err := within("replicas", c.Int("replicas"), 1, 7); err != nil {
+	if err := oneOf("replicas", strconv.Itoa(c.Int("replicas")), "1", "3", "5", "7"); err != nil {
 		return err
 	}
 	return within("base-port", c.Int("base-port"), 1, 65535-19)
@@ -114,6 +124,9 @@ func checkDevFlags(c *cli.Context) error {
 // checkDevData refuses a directory that holds a cluster of another size, whose
 // members are set.
 func checkDevData(dir string, nodes int) error {
+	if dir == "" {
+		return usagef("--data is empty; it names the directory of the nodes' data and logs")
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
@@ -125,6 +138,17 @@ func checkDevData(dir string, nodes int) error {
 	}
 	if held != 0 && held != nodes {
 		return usagef("--data %s holds a cluster of %d nodes: say --nodes %d, or choose another directory", dir, held, held)
+	}
+	return nil
+}
+
+// lockData keeps a second cluster out of the directory, whatever its ports.
+func (d *devCluster) lockData() error {
+	switch held, err := d.lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("--data: %w", err)
+	case !held:
+		return fmt.Errorf("a cluster runs in --data %s already: stop it, or choose another directory", d.data)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // standIn, as its first argument, makes the test program stand in for a node.
@@ -123,6 +125,18 @@ func TestDevRefusesTheDataOfAnotherCluster(t *testing.T) {
 		}
 	}
 	invocation{}.run(t, "dev", "--nodes", "5", "--data", dir).check(t, exitUsage, "", "--nodes 3")
+}
+
+func TestDevRefusesTheDataOfARunningCluster(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	running := flock.New(filepath.Join(dir, "lock"))
+	if held, err := running.TryLock(); !held {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	invocation{}.run(t, "dev", "--nodes", "1", "--data", dir).
+		check(t, exitFailed, "", "runs in --data "+dir+" already")
 }
 
 func TestDevNodesDoNotSeeTheEnvironment(t *testing.T) {

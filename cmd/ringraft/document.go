@@ -86,6 +86,17 @@ func escape(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
+// quotedBytes bounds what a message shows of a key.
+const quotedBytes = 64
+
+// quoted returns key for a message, cut if it is long.
+func quoted(key string) string {
+	if len(key) <= quotedBytes {
+		return strconv.Quote(key)
+	}
+	return strconv.Quote(key[:quotedBytes]) + "…"
+}
+
 // keyArgument returns the key that the argument text stands for.
 func keyArgument(text string, inBase64 bool) (string, error) {
 	if !inBase64 {

@@ -44,7 +44,7 @@ func exists(ctx context.Context, s *session, args []string) error {
 	for i, key := range keys {
 		there, err := cl.Exists(ctx, key, level)
 		if err != nil {
-			return fmt.Errorf("looking for %q: %w", key, err)
+			return fmt.Errorf("looking for %s: %w", quoted(key), err)
 		}
 		found[i] = existence{newKeyField(key), there}
 		if there {

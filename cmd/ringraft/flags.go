@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/op"
 )
 
 const (
@@ -104,7 +105,10 @@ func endpoints(c *cli.Context) ([]string, error) {
 // arguments checks that the verb got from least to most arguments, and returns them.
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
-	if len(args) < least || len(args) > most {
+	switch {
+	case most == 0 && len(args) > 0:
+		return nil, usagef("%s takes flags only, got %q", c.Command.HelpName, args[0])
+	case len(args) < least || len(args) > most:
 		return nil, usagef("%s takes %s, got %d arguments", c.Command.HelpName, c.Command.ArgsUsage, len(args))
 	}
 	return args, nil
@@ -126,15 +130,18 @@ func oneOf(flag, value string, choices ...string) error {
 	return usagef("--%s is %q; it is one of %s", flag, value, strings.Join(choices, ", "))
 }
 
+// longestTTL is as long as a record can have to live.
+const longestTTL = op.MaxTTL * time.Millisecond
+
 // ttlOf returns the time to live that text, given for the named flag or argument,
 // stands for.
 func ttlOf(name, text string) (time.Duration, error) {
 	ttl, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, usagef("%s is %q; it is a time such as 30s, 1h30m or 250ms", name, text)
-	case ttl < time.Millisecond:
-		return 0, usagef("%s is %v; the shortest is 1ms", name, ttl)
+		return 0, usagef("%s is %q; it is a time between 1ms and %v, such as 30s or 1h30m", name, text, longestTTL)
+	case ttl < time.Millisecond || ttl > longestTTL:
+		return 0, usagef("%s is %v; it must lie between 1ms and %v", name, ttl, longestTTL)
 	case ttl%time.Millisecond != 0:
 		return 0, usagef("%s is %v; it must be a whole number of milliseconds", name, ttl)
 	}

@@ -36,7 +36,7 @@ func get(ctx context.Context, s *session, args []string) error {
 	}
 	v, err := cl.Get(ctx, key, level)
 	if err != nil {
-		return fmt.Errorf("getting %q: %w", key, err)
+		return fmt.Errorf("getting %s: %w", quoted(key), err)
 	}
 	if s.inJSON {
 		return s.printJSON(newRecord(key, newValueField(v.Bytes), v.Version, v.TTL))

@@ -71,8 +71,11 @@ func replaced(source []byte, texts ...string) bool {
 // lineError says in the words of this format what the JSON decoder found.
 func lineError(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
 		return fmt.Errorf("%s is a %s; it must be a string", wrong.Field, wrong.Value)
+	case wrong != nil:
+		return fmt.Errorf("the line is a JSON %s; it must be an object of the fields key, value and ttl", wrong.Value)
 	}
 	return fmt.Errorf("no JSON object of the fields key, value and ttl: %w", err)
 }

@@ -40,6 +40,7 @@ func TestParsePairRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, line, message string }{
 		{"no JSON", `key=value`, "no JSON object"},
+		{"no object", `[1]`, "is a JSON array; it must be an object"},
 		{"half an object", `{"key":"a"`, "no JSON object"},
 		{"something behind it", `{"key":"a","value":"b"} {}`, "follows"},
 		{"no key", `{"value":"b"}`, "key (or key_base64) is missing"},

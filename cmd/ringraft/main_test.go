@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == standIn {
 		os.Exit(standInNode(os.Args[2]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == completionFlag {
+		main() // a shell completes
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -30,7 +30,7 @@ func (con *console) serverCommand() *cli.Command {
 			&cli.StringFlag{Name: "advertise-peer", Usage: "`HOST:PORT` where other nodes find this node (default: --peer)"},
 			&cli.StringFlag{Name: "init", Usage: "form a cluster, once, from exactly these members: `ID=PEER,ID=PEER,…`; ignored on a node that has state"},
 			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},
-			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster, 1 to 7", Value: 3},
+			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},
 			&cli.BoolFlag{Name: "insecure", Usage: "allow addresses that are not loopback: there is no encryption and no authentication"},
 			&cli.StringFlag{Name: "min-free", Usage: "`SIZE` that must be free on the disk for writes to be taken; reads go on", Value: "64MiB"},
 			&cli.DurationFlag{Name: "stop-timeout", Usage: "`TIME` that a stop may take to hand leaderships over", Value: 10 * time.Second},

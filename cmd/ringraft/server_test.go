@@ -96,6 +96,28 @@ func TestServerRefusesFiles(t *testing.T) {
 	}
 }
 
+// FuzzParseConfigFile: any bytes are settings, each of them once, or an error.
+func FuzzParseConfigFile(f *testing.F) {
+	for _, seed := range []string{
+		"", "id: n1\ninit: [n1=a:1, n2=b:2]\n", "a: &x 1\nb: *x\n", "- 1", "? [a]\n: b\n", "a: {b: c}\n", "<<: {a: b}\n", "\x00",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		settings, err := parseConfigFile(text)
+		if err != nil && settings != nil {
+			t.Fatalf("%+v and the error %v", settings, err)
+		}
+		seen := map[string]bool{}
+		for _, s := range settings {
+			if seen[s.flag] || s.line < 1 {
+				t.Fatalf("%+v: a setting comes twice or stands nowhere", settings)
+			}
+			seen[s.flag] = true
+		}
+	})
+}
+
 func TestServerFlagsHaveBounds(t *testing.T) {
 	t.Parallel()
 	const good = "--id n1 --data /d --native 127.0.0.1:1 --peer [::1]:2"

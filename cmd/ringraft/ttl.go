@@ -35,7 +35,7 @@ func ttl(ctx context.Context, s *session, args []string) error {
 	}
 	left, err := cl.TTL(ctx, key, level)
 	if err != nil {
-		return fmt.Errorf("reading the TTL of %q: %w", key, err)
+		return fmt.Errorf("reading the TTL of %s: %w", quoted(key), err)
 	}
 	switch {
 	case s.inJSON:

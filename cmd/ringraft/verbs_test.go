@@ -215,7 +215,11 @@ func TestBadFlagsNameThemselves(t *testing.T) {
 		{"get k --read bounded=0s", "--read"},
 		{"get k --read session", "--session-token"},
 		{"txn a b", "takes"},
+		{"set k v --ttl 9999999h", "2562047h"},
 		{"expire k 0s", "TIME"},
+		{"expire k -5s", "TIME is -5s"},
+		{"expire k never-ever", "between 1ms and 2562047h"},
+		{"export all", `takes flags only, got "all"`},
 		{"incr k 1.5", "N is"},
 		{"incr k 9223372036854775808", "N is"},
 		{"scan --limit -1", "--limit"},
@@ -229,6 +233,7 @@ func TestBadFlagsNameThemselves(t *testing.T) {
 		{"bench --duration 0s", "--duration"},
 		{"dev --nodes 0", "--nodes"},
 		{"dev --groups 9999", "--groups"},
+		{"dev --replicas 2", "--replicas"},
 		{"dev --base-port 65535", "--base-port"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -275,9 +280,11 @@ func TestHelpHasExamplesForEveryVerb(t *testing.T) {
 
 func TestVersionAndCompletion(t *testing.T) {
 	t.Parallel()
-	if o := (invocation{}).run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.out, "ringraft ") {
+	o := invocation{}.run(t, "version")
+	if o.code != exitDone || !strings.HasPrefix(o.out, "ringraft ") {
 		t.Errorf("version: exit code %d, output %q", o.code, o.out)
 	}
+	invocation{}.run(t, "--version").check(t, exitDone, o.out, "")
 	var doc map[string]string
 	invocation{}.run(t, "version", "-o", "json").parse(t, &doc)
 	if doc["version"] == "" || doc["go"] == "" {

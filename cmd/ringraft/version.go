@@ -28,6 +28,10 @@ func (con *console) version(c *cli.Context) error {
 	if inJSON {
 		return con.printJSON(map[string]string{"version": version(), "go": runtime.Version()})
 	}
+	return con.printVersion()
+}
+
+func (con *console) printVersion() error {
 	return con.print("ringraft " + version() + " " + runtime.Version())
 }
 

@@ -31,10 +31,6 @@ func (n *Network) Call(ctx context.Context, node string, request []byte) ([]byte
 	})
 }
 
-// Undelivered reports whether err, of Call, says that the request was certainly not
-// handled.
-func (n *Network) Undelivered(err error) bool { return errors.Is(err, ErrUnreachable) }
-
 // decodeCall returns how long the caller waits, at most limit, and its request.
 func decodeCall(b []byte, limit time.Duration) (time.Duration, []byte, error) {
 	r := reader{b: b}

@@ -181,8 +181,13 @@ func TestCallTooLargeToSend(t *testing.T) {
 		a, b := w.node(t, bound(Config{Self: in("a")})), w.node(t, Config{Self: in("b"), Handle: func(context.Context, From, []byte) ([]byte, error) {
 			return make([]byte, 2000), nil
 		}})
-		if _, err := a.Call(t.Context(), "b", make([]byte, 1000)); !errors.Is(err, ErrUnreachable) {
+		_, err := a.Call(t.Context(), "b", make([]byte, 1000))
+		if !errors.Is(err, ErrUnreachable) {
 			t.Errorf("err = %v, want %v", err, ErrUnreachable)
+		}
+		var said interface{ NotHandled() bool }
+		if !errors.As(err, &said) || !said.NotHandled() {
+			t.Errorf("%v does not say that the request was not handled", err)
 		}
 		if _, err := b.Call(t.Context(), "a", []byte("x")); err != nil {
 			t.Errorf("the way back: %v", err)

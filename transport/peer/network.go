@@ -16,12 +16,20 @@ var (
 
 	// ErrUnreachable means that a request was certainly not handled: there is no
 	// connection to the node, or the node refused to look at the request.
-	ErrUnreachable = errors.New("peer: unreachable")
+	// Its method NotHandled says so to those who do not know this package.
+	ErrUnreachable error = notHandledError("peer: unreachable")
 
 	errNotMember    = errors.New("not both are members of one cluster")
 	errSelfChanged  = errors.New("this node has joined a cluster and introduces itself anew")
 	errTooManyConns = errors.New("too many connections")
 )
+
+type notHandledError string
+
+func (e notHandledError) Error() string { return string(e) }
+
+// NotHandled reports that nothing has come of the request.
+func (e notHandledError) NotHandled() bool { return true }
 
 // Network is a node's end of all traffic between nodes. Its methods may be called
 // from any goroutine.

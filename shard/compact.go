@@ -1,0 +1,80 @@
+package shard
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// Raft bounds a log by its number of entries, of which each can have 1 MiB, or as
+// much as the largest value. A replica therefore also bounds it by bytes: once so
+// many have been applied since the last time, it takes a snapshot and leaves only as
+// many entries behind it as have keepBytes.
+const (
+	// compactBytes is the least that is applied between two such snapshots. It is more
+	// where the state is larger: a snapshot writes all of it.
+	compactBytes = 64 << 20
+	// keepBytes of entries stay behind a snapshot, for replicas that lag a little.
+	keepBytes = 16 << 20
+	// leastTrailing and mostTrailing bound the number of those entries.
+	leastTrailing = 8
+	mostTrailing  = 4096
+)
+
+// appliedLog counts what a replica has applied since it was last compacted.
+type appliedLog struct{ entries, bytes atomic.Int64 }
+
+func (a *appliedLog) add(logs []*raft.Log) {
+	var bytes int64
+	for _, l := range logs {
+		bytes += int64(len(l.Data))
+	}
+	a.entries.Add(int64(len(logs)))
+	a.bytes.Add(bytes)
+}
+
+// trailing returns how many entries of the mean size have keepBytes.
+func (a *appliedLog) trailing() uint64 {
+	entries, bytes := a.entries.Load(), max(a.bytes.Load(), 1)
+	return uint64(min(max(entries*keepBytes/bytes, leastTrailing), mostTrailing))
+}
+
+// due reports whether the log is to be compacted beside a state of so many bytes.
+func (a *appliedLog) due(state int64) bool { return a.bytes.Load() >= max(compactBytes, state) }
+
+// restart begins a new count.
+func (a *appliedLog) restart() {
+	a.entries.Store(0)
+	a.bytes.Store(0)
+}
+
+// compact takes a snapshot, beside what the replica does, if that is due. One is
+// taken at a time.
+func (r *replica) compact() {
+	var state int64
+	if r.stateBytes != nil {
+		state = r.stateBytes()
+	}
+	if !r.applied.due(state) || !r.compacting.CompareAndSwap(false, true) {
+		return
+	}
+	conf := r.raft.ReloadableConfig()
+	conf.TrailingLogs = r.applied.trailing()
+	r.applied.restart()
+	started := r.calls.start(func() {
+		defer r.compacting.Store(false)
+		if err := r.raft.ReloadConfig(conf); err != nil {
+			r.log.Error("the length of the log was not set", "err", err)
+		}
+		switch err := r.raft.Snapshot().Error(); {
+		case err == nil:
+			r.log.Debug("log compacted", "entries left", conf.TrailingLogs)
+		case !errors.Is(err, raft.ErrNothingNewToSnapshot) && !errors.Is(err, raft.ErrRaftShutdown):
+			r.log.Warn("snapshot failed; the log grows until the next one", "err", err)
+		}
+	})
+	if !started {
+		r.compacting.Store(false)
+	}
+}
