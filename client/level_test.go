@@ -95,8 +95,14 @@ func TestReplicaThatIsBehindSendsTheReadOn(t *testing.T) {
 						}
 						synctest.Wait() // connections that the reads found missing
 					}
-					if !slices.Contains(s.trail(), "n1") || time.Since(start) > 0 {
-						t.Errorf("asked %v in %v, want also n1, and no pause", s.trail(), time.Since(start))
+					asked := s.trail()
+					if !slices.Contains(asked, "n1") || time.Since(start) > 0 {
+						t.Errorf("asked %v in %v, want also n1, and no pause", asked, time.Since(start))
+					}
+					for i, node := range asked[1:] {
+						if name == "to the leader" && node != "n3" && asked[i] != "n3" {
+							t.Errorf("asked %v, want n3 as soon as it is named", asked)
+						}
 					}
 				})
 			})

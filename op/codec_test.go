@@ -33,8 +33,18 @@ func samples() []op.Op {
 		op.OpenSession{OnSlot: 4095, TTL: 60_000},
 		op.Hello{Cluster: "c1"}, op.ClusterMap{Epoch: math.MaxUint64}, op.Status{All: true},
 		op.Transfer{Group: 3, To: "n2"}, op.SetConfig{Name: "max-bytes", Value: "1GiB"},
+		op.Txn{Then: []op.Op{op.Get{Key: key}}, ID: txnID(3)}, op.GetTxn{ID: txnID(4), Home: 4095},
+		op.Prepare{Attempt: attempt(1), Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondPresent}}}, Ops: []op.Op{op.Delete{Key: key}}},
+		op.Decide{Attempt: attempt(2), Commit: true, Ops: []op.Op{op.Get{Key: key}}, Participants: []uint16{0, 4095}},
+		op.Decide{Attempt: attempt(3)}, op.Finish{Attempt: attempt(4), OnSlot: 300, Commit: true}, op.Forget{Attempt: attempt(5)},
 		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}},
 	}
+}
+
+func txnID(n byte) []byte { return bytes.Repeat([]byte{n}, op.TxnIDSize) }
+
+func attempt(n byte) op.Attempt {
+	return op.Attempt{ID: txnID(n), Number: math.MaxUint64 - uint64(n), Home: 4095, Deadline: 1 << 41}
 }
 
 func TestEveryOperationSurvivesTheWire(t *testing.T) {
@@ -109,7 +119,7 @@ func TestResultSurvivesTheWire(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "failed") {
 			want.Err = &op.Error{
-				Kind: op.Kind(rapid.IntRange(1, 7).Draw(t, "kind")), Field: rapid.String().Draw(t, "field"),
+				Kind: op.Kind(rapid.IntRange(1, 8).Draw(t, "kind")), Field: rapid.String().Draw(t, "field"),
 				Message: rapid.String().Draw(t, "message"), Node: rapid.String().Draw(t, "node"), Epoch: rapid.Uint64().Draw(t, "epoch"),
 			}
 		}

@@ -36,6 +36,9 @@ const (
 	// KindSessionEnded: the session is unknown, or has ended. This try did nothing; an
 	// earlier one of the same write may have.
 	KindSessionEnded Kind = 7
+	// KindLocked: a transaction that is not finished yet has locked a key. Nothing
+	// happened; the lock is soon gone.
+	KindLocked Kind = 8
 )
 
 // Error is how a request fails. It matches ErrRefused, ErrOutOfMemory,
@@ -66,7 +69,7 @@ func (e *Error) Is(target error) bool {
 		return target == ErrRefused
 	case KindOutOfMemory:
 		return target == ErrOutOfMemory || target == ErrRefused
-	case KindWrongNode, KindUnavailable:
+	case KindWrongNode, KindUnavailable, KindLocked:
 		return target == ErrUnavailable
 	case KindUnknown:
 		return target == ErrUnknownOutcome

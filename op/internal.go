@@ -2,7 +2,7 @@ package op
 
 // Internal operations are proposed by a group's leader, never taken from clients.
 
-// Sweep removes up to Limit records and sessions past their deadline. Result: Number is how many.
+// Sweep removes up to Limit records, sessions and decisions past their end. Result: Number is how many.
 type Sweep struct{ Limit int }
 
 func (Sweep) Code() Code                 { return CodeSweep }

@@ -83,7 +83,7 @@ func (o *overlay) fits() *Error { return o.State.Room(o.grown) }
 // first. The error is that of the first one that would be refused; one whose
 // condition does not hold counts as refused, since it is part of a whole.
 func applyAll(s State, ops []Op) ([]Result, *Error) {
-	if err := rehearse(newOverlay(s), ops); err != nil {
+	if _, err := rehearse(newOverlay(s), ops); err != nil {
 		return nil, err
 	}
 	results := make([]Result, len(ops))
@@ -95,25 +95,27 @@ func applyAll(s State, ops []Op) ([]Result, *Error) {
 	return results, nil
 }
 
-// rehearse returns why the operations, or an answer that holds all their results,
-// would fail.
-func rehearse(s *overlay, ops []Op) *Error {
+// rehearse returns the results that the operations would have, or why they, or an
+// answer that holds all their results, would fail.
+func rehearse(s *overlay, ops []Op) ([]Result, *Error) {
+	results := make([]Result, len(ops))
 	size := 0
 	for i, o := range ops {
 		res := run(s, o)
+		results[i] = res
 		size += res.payload()
 		switch {
 		case res.Err != nil:
-			return res.Err
+			return nil, res.Err
 		case s.full != nil:
-			return s.full
+			return nil, s.full
 		case res.Unmet:
-			return &Error{Kind: KindConflict, Field: "cond", Message: fmt.Sprintf("of operation %d (%s) does not hold", i, o.Code())}
+			return nil, &Error{Kind: KindConflict, Field: "cond", Message: fmt.Sprintf("of operation %d (%s) does not hold", i, o.Code())}
 		case size > MaxPayload:
-			return errAnswerTooLarge()
+			return nil, errAnswerTooLarge()
 		}
 	}
-	return nil
+	return results, nil
 }
 
 func errAnswerTooLarge() *Error {

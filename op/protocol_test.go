@@ -45,7 +45,7 @@ func TestProtocolDocumentListsTheTable(t *testing.T) {
 func operationsTable() string {
 	var b strings.Builder
 	classes := map[op.Class]string{
-		op.ClassRead: "read", op.ClassWrite: "write", op.ClassCluster: "cluster", op.ClassInternal: "internal",
+		op.ClassRead: "read", op.ClassWrite: "write", op.ClassCluster: "cluster", op.ClassInternal: "internal", op.ClassPart: "part",
 	}
 	b.WriteString("| code | name | class | fields after the code | result | what it does |\n|---|---|---|---|---|---|\n")
 	for _, s := range op.Specs() {

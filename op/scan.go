@@ -1,6 +1,9 @@
 package op
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Scan reads a page of the keys that start with Prefix, slot by slot and in
 // ascending order within a slot. It runs from Cursor to the end of slot Last; all
@@ -64,6 +67,13 @@ func (o Scan) Check(Limits) *Error {
 		return Invalid("limit", "is %d; it must lie between 1 and %d", o.Limit, MaxKeys)
 	}
 	return nil
+}
+
+// Covers reports whether key lies in the scan's range.
+func (o Scan) Covers(key []byte) bool {
+	slot := SlotOf(key)
+	first, _, _ := SplitCursor(o.Cursor)
+	return slot >= first && slot <= o.Last && bytes.HasPrefix(key, o.Prefix)
 }
 
 // AppendTo appends [prefix, cursor, last, limit, values].

@@ -14,8 +14,9 @@ type shelf struct {
 	keys []op.Keyed
 }
 
-func (shelf) Now() int64                      { return 0 }
-func (shelf) Lookup([]byte) (op.Record, bool) { return op.Record{}, false }
+func (shelf) Now() int64                          { return 0 }
+func (shelf) Lookup([]byte) (op.Record, bool)     { return op.Record{}, false }
+func (shelf) Decision([]byte) (op.Decision, bool) { return op.Decision{}, false }
 
 func (s shelf) Page(slot uint16, after, prefix []byte, limit int) (page []op.Keyed, more bool) {
 	if slot != s.slot {

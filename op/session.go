@@ -55,12 +55,20 @@ func CheckCommand(c Command) *Error {
 		return nil
 	case SpecOf(c.Op.Code()).Class != ClassWrite || c.Op.Code() == CodeOpenSession:
 		return Invalid("session", "is for writes; %s is none", c.Op.Code())
+	case recorded(c.Op):
+		return Invalid("session", "is for writes without an id of their own")
 	case c.Sequence == 0:
 		return Invalid("sequence", "is 0; the first write of a session has 1")
 	case c.Acknowledged > c.Sequence:
 		return Invalid("acknowledged", "is %d, over the write's own sequence, %d", c.Acknowledged, c.Sequence)
 	}
 	return nil
+}
+
+// recorded reports whether o is recognised by its own id.
+func recorded(o Op) bool {
+	t, ok := o.(Txn)
+	return ok && t.Spans()
 }
 
 // OpenSession opens a session with the group of OnSlot. Result: Number is its id. A

@@ -18,6 +18,9 @@ type View interface {
 	// than after and start with prefix, with their records. more reports whether
 	// there are further ones.
 	Page(slot uint16, after, prefix []byte, limit int) (page []Keyed, more bool)
+	// Decision returns what is kept of a transaction that this group has decided. It
+	// must not be changed.
+	Decision(id []byte) (Decision, bool)
 }
 
 // Keyed is a record with its key.
@@ -30,6 +33,7 @@ type Keyed struct {
 // randomness. Its Now is the entry's: the leader's stamp, never going back.
 type State interface {
 	View
+	Transactions
 	// Store puts r at key under the slot's next version, which it returns, makes
 	// it the most recently used, and evicts others to stay under the group's byte
 	// limit. It fails with KindOutOfMemory, and changes nothing, when protected
@@ -41,8 +45,8 @@ type State interface {
 	// Remove takes key away and returns the version of that change, or false if
 	// nothing stood there.
 	Remove(key []byte) (version uint64, existed bool)
-	// Sweep removes up to limit records and sessions past their deadline, and returns
-	// how many.
+	// Sweep removes up to limit records, sessions, and what is kept of transactions
+	// that are past their end, and returns how many.
 	Sweep(limit int) int
 	// Room makes room for grow more bytes that are not to be evicted, by removing what
 	// is past its deadline. It fails with KindOutOfMemory when what is never evicted
@@ -62,5 +66,5 @@ type State interface {
 // GroupSettings are the settings that a group's state machine obeys. They change
 // only through its log.
 type GroupSettings struct {
-	MaxBytes int64 // logical bytes of all records and sessions
+	MaxBytes int64 // logical bytes of all records, sessions and transactions
 }

@@ -6,12 +6,14 @@ import "fmt"
 type Code uint8
 
 // The codes. Reads start at 1, writes at 32, cluster operations at 64, internal
-// ones at 96.
+// ones at 96, those between nodes at 112.
 const (
 	CodeGet  Code = 1
 	CodeStat Code = 2
 	CodeMGet Code = 3
 	CodeScan Code = 4
+
+	CodeGetTxn Code = 5
 
 	CodeSet     Code = 32
 	CodeDelete  Code = 33
@@ -31,6 +33,11 @@ const (
 
 	CodeSweep     Code = 96
 	CodeConfigure Code = 97
+
+	CodePrepare Code = 112
+	CodeDecide  Code = 113
+	CodeFinish  Code = 114
+	CodeForget  Code = 115
 )
 
 // String returns the operation's name.
@@ -60,6 +67,9 @@ const (
 	ClassCluster
 	// ClassInternal goes through a group's log and is proposed by its leader only.
 	ClassInternal
+	// ClassPart goes through a group's log, and is sent by a transaction's coordinator
+	// or a group's leader, never by a client. Sent twice it does the same as once.
+	ClassPart
 )
 
 // Spec is an operation's line in the table.
@@ -96,6 +106,7 @@ func table() (t [256]Spec) {
 		{CodeStat, "stat", ClassRead, 1, "[key]", "found, version, ttl, number", "Whether a key exists, its TTL and length, without its value.", (*reader).stat},
 		{CodeMGet, "mget", ClassRead, 1, "[[key…]]", "items", "Read several keys of one group at one instant.", (*reader).mget},
 		{CodeScan, "scan", ClassRead, 5, "[prefix, cursor, last, limit, values]", "items, next", "A page of the keys with a prefix.", (*reader).scan},
+		{CodeGetTxn, "get-txn", ClassRead, 2, "[id, home]", "number", "What became of a transaction: 0 undecided or forgotten, 1 committed, 2 aborted.", (*reader).getTxn},
 
 		{CodeSet, "set", ClassWrite, 6, "[key, value, ttl, keep_ttl, protect, cond]", "version, found", "Put a value.", (*reader).set},
 		{CodeDelete, "delete", ClassWrite, 2, "[key, cond]", "version, found", "Remove a key.", (*reader).delete},
@@ -103,7 +114,7 @@ func table() (t [256]Spec) {
 		{CodeAdd, "add", ClassWrite, 7, "[key, delta, min, max, clamp, ttl, cond]", "number, version, found", "Add to an integer, within bounds.", (*reader).add},
 		{CodeMSet, "mset", ClassWrite, 4, "[[key, value…], ttl, protect, cond]", "items", "Put several values of one group in one entry.", (*reader).mset},
 		{CodeMDelete, "mdelete", ClassWrite, 2, "[[key…], cond]", "number, items", "Remove several keys of one group in one entry.", (*reader).mdelete},
-		{CodeTxn, "txn", ClassWrite, 3, "[[key, cond…], [operation…], [operation…]]", "unmet, results, items", "Compares, then the first or the second list of operations, all or none.", (*reader).txn},
+		{CodeTxn, "txn", ClassWrite, 4, "[[key, cond…], [operation…], [operation…], id]", "unmet, results, items", "Compares, then the first or the second list of operations, all or none.", (*reader).txn},
 		{CodeOpenSession, "open-session", ClassWrite, 2, "[slot, ttl]", "number", "Open a session, in which writes happen exactly once.", (*reader).openSession},
 
 		{CodeHello, "hello", ClassCluster, 1, "[cluster_id]", "detail", "Greet a node: it refuses a caller of another cluster.", (*reader).hello},
@@ -112,8 +123,13 @@ func table() (t [256]Spec) {
 		{CodeTransfer, "transfer", ClassCluster, 2, "[group, to]", "detail", "Hand a group's leadership over.", (*reader).transfer},
 		{CodeSetConfig, "set-config", ClassCluster, 2, "[name, value]", "version", "Change a setting of the cluster.", (*reader).setConfig},
 
-		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records and sessions past their deadline.", (*reader).sweep},
+		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records, sessions and decisions past their end.", (*reader).sweep},
 		{CodeConfigure, "configure", ClassInternal, 1, "[max_bytes]", "", "Take over the cluster's settings.", (*reader).configure},
+
+		{CodePrepare, "prepare", ClassPart, 3, "[attempt, [key, cond…], [operation…]]", "unmet, results, items", "Lock a part of a transaction and keep its effects.", (*reader).prepare},
+		{CodeDecide, "decide", ClassPart, 5, "[attempt, commit, [key, cond…], [operation…], [slot…]]", "number, found, unmet, results, items", "Decide a transaction; to commit, with the home group's part.", (*reader).decide},
+		{CodeFinish, "finish", ClassPart, 3, "[attempt, slot, commit]", "items", "Do or drop what was prepared, and unlock.", (*reader).finish},
+		{CodeForget, "forget", ClassPart, 1, "[attempt]", "", "All participants have finished.", (*reader).forget},
 	} {
 		t[s.Code] = s
 	}

@@ -14,10 +14,15 @@ type Compare struct {
 // transactions are serializable. Result: Unmet reports that a compare did not hold;
 // Results are those of the operations run, in order; with Unmet and an empty Else,
 // Items tells of the keys compared, with their values where the compare says Show.
+//
+// With an ID, its keys may belong to several groups, and any node takes it: see
+// [Attempt]. Then there is no Else, and Unmet's Items are those of the group that the
+// compare belongs to.
 type Txn struct {
 	Compares []Compare
 	Then     []Op
 	Else     []Op
+	ID       []byte // TxnIDSize random bytes, or none; each is used once
 }
 
 // MaxTxnOps bounds the compares and operations of a transaction, each list.
@@ -48,12 +53,32 @@ func (o Txn) Slot(i int) uint16 {
 	return o.Else[i-len(o.Then)].(Routed).Slot(0)
 }
 
+// Spans reports whether the transaction may span groups.
+func (o Txn) Spans() bool { return len(o.ID) > 0 }
+
+// Home returns the slot whose group decides a transaction with an ID: the least.
+func (o Txn) Home() uint16 {
+	home := o.Slot(0)
+	for i := range o.NumSlots() {
+		home = min(home, o.Slot(i))
+	}
+	return home
+}
+
 // Check refuses transactions over the limits, without any key, with operations that
 // cannot be part of one, with a key compared twice, or written twice in one branch.
 // An error of a part names that and its field, as then[2].ttl.
 func (o Txn) Check(l Limits) *Error {
 	if o.NumSlots() == 0 {
 		return Invalid("txn", "has neither compares nor operations")
+	}
+	if o.Spans() {
+		if err := checkTxnID(o.ID); err != nil {
+			return err
+		}
+		if len(o.Else) > 0 {
+			return Invalid("else", "does not belong to a transaction that may span groups; send it without an id, or with then alone")
+		}
 	}
 	size, err := checkCompares(o.Compares, l)
 	for _, branch := range []struct {
@@ -153,13 +178,18 @@ func footprint(o Op) (key []byte, size int) {
 	return key, size + len(key)
 }
 
-// AppendTo appends [[key, cond, key, cond…], [operation…], [operation…]].
+// AppendTo appends [[key, cond, key, cond…], [operation…], [operation…], id].
 func (o Txn) AppendTo(b []byte) []byte {
-	b = appendArray(b, 2*len(o.Compares))
-	for _, c := range o.Compares {
+	b = appendOps(appendOps(appendCompares(b, o.Compares), o.Then), o.Else)
+	return appendBytes(b, o.ID)
+}
+
+func appendCompares(b []byte, compares []Compare) []byte {
+	b = appendArray(b, 2*len(compares))
+	for _, c := range compares {
 		b = c.Cond.appendTo(appendBytes(b, c.Key))
 	}
-	return appendOps(appendOps(b, o.Then), o.Else)
+	return b
 }
 
 func appendOps(b []byte, ops []Op) []byte {
@@ -171,17 +201,24 @@ func appendOps(b []byte, ops []Op) []byte {
 }
 
 func (r *reader) txn() Op {
+	o := Txn{Compares: r.compares(), Then: r.ops("then"), Else: r.ops("else"), ID: r.bytes("id")}
+	if len(o.ID) == 0 {
+		o.ID = nil
+	}
+	return o
+}
+
+func (r *reader) compares() []Compare {
 	n := r.array("compares")
 	if n%2 != 0 || n > 2*MaxTxnOps {
 		r.fail("compares: %d elements; an even number up to %d belongs here", n, 2*MaxTxnOps)
-		return Txn{}
+		return nil
 	}
-	var o Txn
+	var compares []Compare
 	for range n / 2 {
-		o.Compares = append(o.Compares, Compare{Key: r.bytes("key"), Cond: r.cond()})
+		compares = append(compares, Compare{Key: r.bytes("key"), Cond: r.cond()})
 	}
-	o.Then, o.Else = r.ops("then"), r.ops("else")
-	return o
+	return compares
 }
 
 // ops reads operations that can be part of a transaction; so transactions do not nest.

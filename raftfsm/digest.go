@@ -24,6 +24,7 @@ const (
 	termGroup              // kind, max bytes, time, stamp count, sessions opened, 0
 	termSession            // kind, id, ttl, deadline, floor, 0
 	termAnswer             // kind, session, sequence, encoded result, 0…
+	termTxn                // kind, key of the transaction's record, encoded record, 0…
 )
 
 func term(words [6]uint64) uint64 {

@@ -15,8 +15,8 @@ import (
 )
 
 // A snapshot is the magic, the format (4 bytes) and frames: the header, one block per
-// slot that was ever written, by ascending slot, one per session, by ascending id, and
-// the trailer. A frame is
+// slot that was ever written, by ascending slot, one per session, by ascending id, one
+// per transaction's record, by ascending key, and the trailer. A frame is
 //
 //	payload length (8)  payload  CRC-32C of the payload (4)
 //
@@ -24,7 +24,7 @@ import (
 
 const (
 	magic  = "RRSN"
-	format = 2
+	format = 3
 
 	preambleSize = len(magic) + 4
 	maxFrame     = 1 << 40 // bytes; far over what a slot can hold in memory
@@ -42,6 +42,8 @@ type header struct {
 	Bytes        int64  // logical, of all records
 	Sessions     uint64 // session blocks that follow the slots'
 	SessionBytes int64  // logical, of all sessions
+	Txns         uint64 // transactions' blocks that follow the sessions'
+	TxnBytes     int64  // logical, of all these
 }
 
 // check refuses what no state machine of this format writes.
@@ -49,8 +51,10 @@ func (h header) check() error {
 	switch {
 	case h.Time < 0 || h.Time > maxTime:
 		return fmt.Errorf("a time of %d", h.Time)
-	case h.Bytes < 0 || h.SessionBytes < 0:
-		return fmt.Errorf("%d bytes of records, %d of sessions", h.Bytes, h.SessionBytes)
+	case h.Bytes < 0 || h.SessionBytes < 0 || h.TxnBytes < 0:
+		return fmt.Errorf("%d bytes of records, %d of sessions, %d of transactions", h.Bytes, h.SessionBytes, h.TxnBytes)
+	case h.Txns > op.MaxParts+op.MaxDecisions:
+		return fmt.Errorf("%d transactions are over the limit, %d", h.Txns, op.MaxParts+op.MaxDecisions)
 	case h.Sessions > op.MaxSessions:
 		return fmt.Errorf("%d sessions are over the limit, %d", h.Sessions, op.MaxSessions)
 	}

@@ -44,6 +44,8 @@ type FSM struct {
 	mu      sync.RWMutex // held for one entry, one read, or one slot of a snapshot
 	state   *state
 	history history
+	// released is closed when a transaction next lets go of keys, and replaced.
+	released chan struct{}
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -64,6 +66,8 @@ func New(c Config) *FSM {
 		logger: c.Logger.With("group", c.Group),
 		onHalt: c.OnHalt,
 		state:  newState(c.Settings),
+
+		released: make(chan struct{}),
 	}
 }
 
@@ -131,6 +135,11 @@ func (f *FSM) read(l *raft.Log) (op.Entry, error) {
 
 // arrive notes, under mu, that the state is the one at index.
 func (f *FSM) arrive(index uint64) {
+	if f.state.unlocked {
+		f.state.unlocked = false
+		close(f.released)
+		f.released = make(chan struct{})
+	}
 	f.applied.Store(index)
 	f.history.add(Mark{Index: index, Digest: f.state.digest()})
 }
@@ -164,9 +173,25 @@ func (f *FSM) Wait(ctx context.Context, index uint64) error {
 func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	return f.readLocked(o, clock, hint)
+}
+
+func (f *FSM) readLocked(o op.Read, clock int64, hint func(key []byte)) op.Result {
 	res := o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
 	res.Index = f.applied.Load()
 	return res
+}
+
+// ReadWhole is Read for callers who must not see half of a transaction: where one is
+// prepared that may change what o reads, there is no result, and released is closed when
+// it is worth trying again.
+func (f *FSM) ReadWhole(o op.Read, clock int64, hint func(key []byte)) (res op.Result, released <-chan struct{}) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.state.hides(o) {
+		return op.Result{}, f.released
+	}
+	return f.readLocked(o, clock, hint), nil
 }
 
 // Mark returns the last index applied with the state's digest there.
@@ -195,9 +220,12 @@ func (f *FSM) Time() int64 {
 type Stats struct {
 	Keys           int64  // records, with those past their deadline but not yet removed
 	Sessions       int64  // with those that have ended but are not yet removed
-	Bytes          int64  // logical, of records, see lru.Cost, and sessions
-	ProtectedBytes int64  // the part of Bytes that is never evicted: protected records and sessions
+	Transactions   int64  // parts and decisions, with those past their end but not yet removed
+	Locks          int64  // keys that transactions have locked
+	Bytes          int64  // logical, of records, see lru.Cost, sessions and transactions
+	ProtectedBytes int64  // the part of Bytes that is never evicted: protected records, sessions, transactions
 	SessionBytes   int64  // the part of ProtectedBytes that is sessions and their answers
+	TxnBytes       int64  // the part of ProtectedBytes that is transactions, with the room for what they will write
 	Evicted        uint64 // records that made room for others, since New
 	Expired        uint64 // records removed past their deadline, since New
 	Settings       op.GroupSettings
@@ -211,17 +239,19 @@ func (f *FSM) Stats() Stats {
 	return Stats{
 		Keys:           int64(s.cache.Len()),
 		Sessions:       int64(s.sessions.len()),
+		Transactions:   int64(len(s.txns.byKey)),
+		Locks:          int64(len(s.txns.locks)),
 		Bytes:          s.bytes(),
 		ProtectedBytes: s.fixed(),
 		SessionBytes:   s.sessions.bytes,
+		TxnBytes:       s.txns.bytes,
 		Evicted:        s.counts.evicted,
 		Expired:        s.counts.expired,
 		Settings:       s.settings,
 	}
 }
 
-// SweepDue reports whether a record or session is past its deadline by the later of
-// group time and clock, so that a leader should propose an op.Sweep.
+// SweepDue reports whether a Sweep would remove something by the later of group time and clock, so that a leader should propose an op.Sweep.
 func (f *FSM) SweepDue(clock int64) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -229,8 +259,11 @@ func (f *FSM) SweepDue(clock int64) bool {
 	if next, ok := f.state.cache.NextDeadline(); ok && past(next.Deadline, now) {
 		return true
 	}
-	x, ok := f.state.sessions.next()
-	return ok && x.deadline <= now
+	if x, ok := f.state.sessions.next(); ok && x.deadline <= now {
+		return true
+	}
+	r, ok := f.state.txns.next()
+	return ok && r.ends() <= now
 }
 
 // Old reports whether a touch of key would move it.

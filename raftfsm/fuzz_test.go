@@ -21,6 +21,11 @@ func FuzzApply(f *testing.F) {
 		op.Command{Session: 2, Sequence: 1 << 63, Acknowledged: 1<<64 - 1, Op: op.MDelete{Keys: [][]byte{[]byte("a")}}},
 		op.Command{Session: 3, Sequence: 1, Op: set("a", "1")}, op.Command{Session: 5, Op: set("a", "1")}, op.Command{Op: op.OpenSession{TTL: 1 << 62}}))
 	f.Add(entryOfCommands(1<<63-1, nil, op.Command{Op: op.OpenSession{TTL: op.MinSessionTTL}}, op.Command{Session: 5, Sequence: 1, Op: op.Sweep{Limit: 9}}))
+	a := op.Attempt{ID: []byte("0123456789abcdef"), Number: 7, Home: 3, Deadline: 3000}
+	f.Add(entryOf(2000, nil,
+		op.Prepare{Attempt: a, Compares: []op.Compare{{Key: []byte("a"), Cond: op.Cond{Kind: op.CondPresent}}}, Ops: []op.Op{set("b", "1"), op.Delete{Key: []byte("c")}}},
+		set("b", "2"), op.Finish{Attempt: a, Commit: true}, op.Decide{Attempt: a, Commit: true, Ops: []op.Op{set("b", "3")}, Participants: []uint16{4}},
+		op.Decide{Attempt: a}, op.Forget{Attempt: a}, op.Decide{}, op.Prepare{Attempt: a}, op.Finish{}, op.Forget{}))
 	start := smallSnapshot(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := restored(t, start), restored(t, start)

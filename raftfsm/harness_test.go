@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,11 @@ func dump(f *FSM) string {
 	for _, x := range s.sessions.copies() {
 		fmt.Fprintf(&b, "  %d ttl %d d%d floor %d %x\n", x.id, x.ttl, x.deadline, x.floor, x.answers)
 	}
+	fmt.Fprintf(&b, "transactions %d bytes, %d parts, %d decisions, locks %q\n", s.txns.bytes, s.txns.numParts, s.txns.numDecisions,
+		slices.Sorted(maps.Keys(s.txns.locks)))
+	for _, r := range s.txns.sorted() {
+		fmt.Fprintf(&b, "  %x %x\n", r.key, r.encoded)
+	}
 	return b.String()
 }
 
@@ -128,6 +134,11 @@ func recount(t failer, f *FSM) uint64 {
 	}
 	for _, x := range f.state.sessions.copies() {
 		if _, err := count.session(appendSession(nil, &x)); err != nil {
+			t.Fatalf("recount: %v", err)
+		}
+	}
+	for _, r := range f.state.txns.sorted() {
+		if _, err := count.txn(r.block(nil)); err != nil {
 			t.Fatalf("recount: %v", err)
 		}
 	}

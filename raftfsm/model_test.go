@@ -18,14 +18,15 @@ import (
 // model is a state without any of the structures that make one fast: a plain map,
 // and sorting where order matters.
 type model struct {
-	time, limit int64
-	stamp       uint64
-	versions    map[uint16]uint64
-	records     map[string]lru.Item
-	opened      uint64
-	sessions    map[uint64]modelSession
-	reserved    int64 // bytes for the answer to the command that runs
-	together    bool  // evict later
+	op.Transactions // none
+	time, limit     int64
+	stamp           uint64
+	versions        map[uint16]uint64
+	records         map[string]lru.Item
+	opened          uint64
+	sessions        map[uint64]modelSession
+	reserved        int64 // bytes for the answer to the command that runs
+	together        bool  // evict later
 }
 
 func newModel(limit int64) *model {
@@ -104,6 +105,8 @@ func (m *model) apply(e entry, got []op.Result) []op.Result {
 	}
 	return results
 }
+
+func (m *model) Decision([]byte) (op.Decision, bool) { return op.Decision{}, false }
 
 func (m *model) Now() int64 { return m.time }
 

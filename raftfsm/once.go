@@ -40,6 +40,9 @@ func (s *state) once(c op.Command) op.Result {
 	if place, answered := x.find(c.Sequence); answered {
 		return x.answers[place].result()
 	}
+	if err := s.lockOn(c.Op); err != nil {
+		return op.Fail(err) // not its answer: the repeat may find the keys unlocked
+	}
 	if len(x.answers) >= op.MaxUnacknowledged {
 		return op.Fail(op.Unavailable("the session has %d answers that it has not acknowledged, its limit", op.MaxUnacknowledged))
 	}

@@ -21,14 +21,14 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 		return fmt.Errorf("group %s: snapshot refused: %w", f.group, err)
 	}
 	f.mu.Lock()
-	next.counts = f.state.counts
+	next.counts, next.unlocked = f.state.counts, true
 	f.state = next
 	f.history = history{}
 	f.arrive(r.header.Applied)
 	f.mu.Unlock()
 	f.gates.open(r.header.Applied)
 	f.logger.Info("snapshot restored", "index", r.header.Applied, "records", r.header.Records, "sessions", r.header.Sessions,
-		"bytes", r.header.Bytes+r.header.SessionBytes)
+		"transactions", r.header.Txns, "bytes", r.header.Bytes+r.header.SessionBytes+r.header.TxnBytes)
 	return nil
 }
 
@@ -58,6 +58,9 @@ func (r *restorer) restore() (*state, error) {
 	}
 	r.state.cache, r.state.sum = cache, r.count.sum
 	if err := r.sessions(); err != nil {
+		return nil, err
+	}
+	if err := r.txns(); err != nil {
 		return nil, err
 	}
 	return r.state, r.finish()
@@ -125,6 +128,27 @@ func (r *restorer) sessions() error {
 		}
 		x.own()
 		r.state.sessions.add(x)
+	}
+	return nil
+}
+
+// txns takes the transactions over.
+func (r *restorer) txns() error {
+	for range r.header.Txns {
+		encoded, err := r.frames.frame(uint64(r.header.TxnBytes))
+		if err != nil {
+			return err
+		}
+		record, err := r.count.txn(bytes.Clone(encoded))
+		if err != nil {
+			return fmt.Errorf("block before byte %d: %w", r.frames.offset, err)
+		}
+		for _, key := range record.locks() {
+			if r.state.Locked(key) {
+				return fmt.Errorf("block before byte %d: key %q is locked twice", r.frames.offset, key)
+			}
+		}
+		r.state.txns.put(record)
 	}
 	return nil
 }

@@ -16,11 +16,13 @@ import (
 // waits for one slot at most; pending holds no more than the slots that changed.
 //
 // Sessions change with every use, so they are copied when the snapshot is taken, but
-// for their encoded answers, which never change: 100 bytes each and 32 per answer.
+// for their encoded answers, which never change: 100 bytes each and 32 per answer. The
+// records of transactions never change: only their list is copied.
 type snapshot struct {
 	header   header
 	digest   uint64
 	sessions []session
+	txns     []*txnRecord
 
 	mu      *sync.RWMutex // the state machine's
 	state   *state
@@ -35,9 +37,11 @@ func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
 			MaxBytes: s.settings.MaxBytes, Time: s.time, Applied: applied, Stamp: s.cache.Stamp(), Opened: s.sessions.opened,
 			Records: uint64(s.cache.Len()), Bytes: s.cache.Bytes(),
 			Sessions: uint64(s.sessions.len()), SessionBytes: s.sessions.bytes,
+			Txns: uint64(len(s.txns.byKey)), TxnBytes: s.txns.bytes,
 		},
 		digest:   s.digest(),
 		sessions: s.sessions.copies(),
+		txns:     s.txns.sorted(),
 		mu:       mu,
 		state:    s,
 		pending:  map[uint16][]byte{},
@@ -98,6 +102,9 @@ func (s *snapshot) write(w *frameWriter) error {
 	if err := s.writeSessions(w, &count); err != nil {
 		return err
 	}
+	if err := s.writeTxns(w, &count); err != nil {
+		return err
+	}
 	if err := s.header.verify(count, s.digest); err != nil {
 		return err
 	}
@@ -107,7 +114,7 @@ func (s *snapshot) write(w *frameWriter) error {
 	return w.out.Flush()
 }
 
-// writeSlots and writeSessions count what they write.
+// writeSlots, writeSessions and writeTxns count what they write.
 func (s *snapshot) writeSlots(w *frameWriter, count *tally) error {
 	var block []byte // kept for its memory
 	for slot := range op.Slots {
@@ -139,6 +146,19 @@ func (s *snapshot) writeSessions(w *frameWriter, count *tally) error {
 	return nil
 }
 
+func (s *snapshot) writeTxns(w *frameWriter, count *tally) error {
+	for _, r := range s.txns {
+		block := r.block(nil)
+		if _, err := count.txn(block); err != nil {
+			return err
+		}
+		if err := w.frame(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Release lets the state go on without the snapshot.
 func (s *snapshot) Release() {
 	s.mu.Lock()
@@ -146,5 +166,5 @@ func (s *snapshot) Release() {
 	if s.state.saving == s {
 		s.state.saving = nil
 	}
-	s.pending, s.sessions = nil, nil
+	s.pending, s.sessions, s.txns = nil, nil, nil
 }

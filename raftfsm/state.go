@@ -20,18 +20,21 @@ import (
 type state struct {
 	cache    *lru.Cache
 	sessions sessions
+	txns     txnTable
 	settings op.GroupSettings
 	time     int64 // the group's, ms since the Unix epoch, 0 to maxTime
 	versions [op.Slots]uint64
-	sum      uint64 // the digest but for the group's term and the sessions'
+	sum      uint64 // the digest but for the group's term, the sessions' and the transactions'
 
 	// Of the command being applied.
 	reserved int64  // bytes to be left for its answer
 	together bool   // evict only at its end
+	promised bool   // room has been kept for what it stores
 	encoded  []byte // its answer; kept for its memory
 
-	counts counts
-	saving *snapshot // being written, nil if none
+	unlocked bool // a transaction has let go of keys
+	counts   counts
+	saving   *snapshot // being written, nil if none
 }
 
 // maxTime is the latest group time: no time to live that starts by then leaves 64 bits.
@@ -41,11 +44,11 @@ const maxTime = math.MaxInt64 - op.MaxTTL
 type counts struct{ evicted, expired uint64 }
 
 func newState(settings op.GroupSettings) *state {
-	return &state{cache: lru.New(), sessions: newSessions(), settings: settings}
+	return &state{cache: lru.New(), sessions: newSessions(), txns: newTxnTable(), settings: settings}
 }
 
 func (s *state) digest() uint64 {
-	return s.sum + s.sessions.sum + groupTerm(s.settings, s.time, s.cache.Stamp(), s.sessions.opened)
+	return s.sum + s.sessions.sum + s.txns.sum + groupTerm(s.settings, s.time, s.cache.Stamp(), s.sessions.opened)
 }
 
 // apply moves the time on, then the touched records, then runs the commands.
@@ -57,12 +60,20 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	results := make([]op.Result, len(commands))
 	for i, c := range commands {
 		if c.Session == 0 {
-			results[i] = c.Op.(op.Write).Apply(s)
+			results[i] = s.run(c.Op)
 		} else {
 			results[i] = s.once(c)
 		}
 	}
 	return results
+}
+
+// run applies an operation, unless a transaction has locked one of its keys.
+func (s *state) run(o op.Op) op.Result {
+	if err := s.lockOn(o); err != nil {
+		return op.Fail(err)
+	}
+	return o.(op.Write).Apply(s)
 }
 
 func (s *state) Now() int64 { return s.time }
@@ -119,8 +130,8 @@ func (s *state) Remove(key []byte) (version uint64, existed bool) {
 	return s.nextVersion(slot), true
 }
 
-// Sweep removes records past their deadline, then sessions that have ended, the
-// earliest first.
+// Sweep removes records past their deadline, then sessions that have ended, then what
+// is kept of transactions past its end; the earliest first.
 func (s *state) Sweep(limit int) int {
 	n := 0
 	for n < limit && s.removeEnded() {
@@ -146,18 +157,21 @@ func (s *state) Together(run func()) {
 
 // bytes is the logical bytes of all there is, fixed those of what is never evicted,
 // with room for the answer to the command being applied.
-func (s *state) bytes() int64 { return s.cache.Bytes() + s.sessions.bytes }
-func (s *state) fixed() int64 { return s.cache.ProtectedBytes() + s.sessions.bytes + s.reserved }
+func (s *state) bytes() int64 { return s.cache.Bytes() + s.sessions.bytes + s.txns.bytes }
+func (s *state) fixed() int64 {
+	return s.cache.ProtectedBytes() + s.sessions.bytes + s.txns.bytes + s.reserved
+}
 
 func (s *state) Cost(key, value int) int64 { return lru.Cost(key, value) }
 
-// Room removes what is past its deadline until grow more bytes fit beside what is never
-// evicted. It removes nothing else, so a failure changes nothing that anybody can see.
+// Room removes what is past its deadline, and then decisions carried out long ago, until
+// grow more bytes fit beside what is never evicted. It removes nothing else, so a failure
+// changes nothing that anybody but a GetTxn can see.
 func (s *state) Room(grow int64) *op.Error {
-	for s.fixed()+grow > s.settings.MaxBytes {
-		if !s.removeEnded() {
+	for !s.promised && s.fixed()+grow > s.settings.MaxBytes {
+		if !s.removeEnded() && !s.forgetDecision() {
 			return &op.Error{Kind: op.KindOutOfMemory, Message: fmt.Sprintf(
-				"%d bytes do not fit beside the %d that are never evicted, of protected records and sessions; the group's limit is %d (setting max-bytes)",
+				"%d bytes do not fit beside the %d that are never evicted, of protected records, sessions and transactions; the group's limit is %d (setting max-bytes)",
 				grow, s.fixed(), s.settings.MaxBytes)}
 		}
 	}
@@ -191,7 +205,7 @@ func (s *state) reclaim(grow int64) {
 	}
 }
 
-func (s *state) removeEnded() bool { return s.expireNext() || s.endNext() }
+func (s *state) removeEnded() bool { return s.expireNext() || s.endNext() || s.forgetNext() }
 
 // evict removes records from the old end until the limit holds or none is left in the
 // list. After a Store that is before the record just written: makeRoom has seen that

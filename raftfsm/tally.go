@@ -11,13 +11,18 @@ import (
 type tally struct {
 	slots, records uint64
 	bytes          int64
-	sum            uint64 // the digest but for the group's term and the sessions'
+	sum            uint64 // the digest but for the group's term, the sessions' and the transactions'
 	last           uint16 // slot
 
 	sessions     uint64
 	sessionBytes int64
 	sessionSum   uint64
 	lastSession  uint64
+
+	txns     uint64
+	txnBytes int64
+	txnSum   uint64
+	lastTxn  string // key
 }
 
 // slot adds a block's head. Slots come in ascending order.
@@ -72,9 +77,25 @@ func (t *tally) session(encoded []byte) (*session, error) {
 	return x, nil
 }
 
+// txn adds the block of a transaction's record, whose memory the record takes over.
+func (t *tally) txn(block []byte) (*txnRecord, error) {
+	r, err := decodeTxn(block)
+	if err != nil {
+		return nil, err
+	}
+	if r.key <= t.lastTxn {
+		return nil, fmt.Errorf("transaction %x follows %x", r.key, t.lastTxn)
+	}
+	t.lastTxn = r.key
+	t.txns++
+	t.txnBytes += r.bytes
+	t.txnSum += r.term()
+	return r, nil
+}
+
 // digest is that of the state with the header h and the blocks counted.
 func (t *tally) digest(h header) uint64 {
-	return t.sum + t.sessionSum + groupTerm(h.settings(), h.Time, h.Stamp, h.Opened)
+	return t.sum + t.sessionSum + t.txnSum + groupTerm(h.settings(), h.Time, h.Stamp, h.Opened)
 }
 
 // verify compares a count of blocks with the header of the state they come from and
@@ -88,6 +109,10 @@ func (h header) verify(count tally, digest uint64) error {
 	if count.sessions != h.Sessions || count.sessionBytes != h.SessionBytes {
 		return fmt.Errorf("the blocks hold %d sessions, of %d bytes; the header says %d, of %d",
 			count.sessions, count.sessionBytes, h.Sessions, h.SessionBytes)
+	}
+	if count.txns != h.Txns || count.txnBytes != h.TxnBytes {
+		return fmt.Errorf("the blocks hold %d transactions, of %d bytes; the header says %d, of %d",
+			count.txns, count.txnBytes, h.Txns, h.TxnBytes)
 	}
 	if sum := count.digest(h); sum != digest {
 		return fmt.Errorf("the blocks have digest %016x, the state had %016x", sum, digest)

@@ -24,6 +24,8 @@ func (v *view) Lookup(key []byte) (op.Record, bool) {
 	return rec, ok
 }
 
+func (v *view) Decision(id []byte) (op.Decision, bool) { return v.state.Decision(id) }
+
 func (v *view) Page(slot uint16, after, prefix []byte, limit int) ([]op.Keyed, bool) {
 	return v.state.page(slot, after, prefix, limit, v.now)
 }

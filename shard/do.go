@@ -20,8 +20,9 @@ const (
 // Do serves a request from wherever that can be done, here or on another node, and
 // returns the answer, which the caller owns. What nobody can serve now is tried again
 // until ctx ends; so is a write of unknown outcome, if a session makes a repeat
-// harmless. The last outcome counts, unless an earlier try may have happened: then it
-// is unknown.
+// harmless, and a part of a transaction. The last outcome counts, unless an earlier try
+// may have happened: then it is unknown. A transaction with an id is tried once, since
+// its id is used up.
 func (n *Node) Do(ctx context.Context, req op.Request) op.Result {
 	if n.meta.Load() == nil {
 		return op.Fail(op.Unavailable("the node is starting"))
@@ -32,16 +33,21 @@ func (n *Node) Do(ctx context.Context, req op.Request) op.Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.ctx, cancel)()
+	part := op.SpecOf(req.Op.Code()).Class == op.ClassPart
+	if o, ok := req.Op.(op.Txn); ok && o.Spans() {
+		return n.serveHere(ctx, req)
+	}
 	var doubt *op.Error // why an earlier try may have happened
 	for try := 0; ; try++ {
 		res := n.walk(ctx, n.entrance(req.Op, try), req)
 		switch {
 		case res.Err == nil:
 			return res
-		case res.Err.Kind == op.KindUnknown && req.Session != 0:
+		case res.Err.Kind == op.KindUnknown && (req.Session != 0 || part):
 			doubt = res.Err
 		case res.Err.Kind == op.KindSessionEnded && doubt != nil:
 			return op.Fail(op.UnknownOutcome("%v; asked again, %v", doubt, res.Err))
+		case res.Err.Kind == op.KindLocked && !part:
 		case res.Err.Kind != op.KindUnavailable && res.Err.Kind != op.KindWrongNode:
 			return res
 		}

@@ -14,7 +14,11 @@ const maxForwarded = 32
 // forward lets another node serve req. A request that was not delivered is
 // unavailable; one without an answer is unknown, if it is not a read.
 func (n *Node) forward(ctx context.Context, node string, req op.Request) op.Result {
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timing.Write)
+	patience := n.cfg.Timing.Write
+	if op.SpecOf(req.Op.Code()).Class == op.ClassPart {
+		patience = n.cfg.Timing.Call // a repeat does no harm, and keys are locked
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	b, err := n.peers.Call(ctx, node, req.AppendTo([]byte{byte(callServe)}))
 	switch {
@@ -48,10 +52,10 @@ func (n *Node) serveForwarded(ctx context.Context, req op.Request) op.Result {
 	}
 }
 
-// serveHere waits for Serve's answer until ctx ends.
+// serveHere waits for the answer until ctx ends.
 func (n *Node) serveHere(ctx context.Context, req op.Request) op.Result {
 	answer := make(encodedReply, 1)
-	n.Serve(req, answer)
+	n.serve(req, answer)
 	select {
 	case b := <-answer:
 		return decodeAnswer(req, b)

@@ -37,6 +37,10 @@ type group struct {
 	lastMark    raftfsm.Mark // of upkeep
 	configuring atomic.Bool  // an op.Configure is under way
 	sweeping    atomic.Bool  // an op.Sweep is under way
+	resolving   atomic.Bool  // transactions past their deadline are being ended
+
+	waits   chan struct{} // bounds the reads that wait for a transaction
+	waiting tasks
 
 	hosted chan struct{} // closed when the node has put the group into service
 	ctx    context.Context
@@ -52,7 +56,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	if !ok {
 		return nil, op.Invalid("group", "%d has no replica here", id)
 	}
-	g := &group{id: id, node: n, log: n.log.With("group", id), hosted: make(chan struct{})}
+	g := &group{id: id, node: n, log: n.log.With("group", id), hosted: make(chan struct{}), waits: make(chan struct{}, maxLockedReads)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.fsm = raftfsm.New(raftfsm.Config{
 		// No settings: they must be the same on all replicas, so they come by the log.
@@ -173,6 +177,7 @@ func (g *group) upkeep() {
 		case <-janitor.C:
 			g.sweep()
 			g.configure()
+			g.resolve()
 		case <-audit.C:
 			g.audit()
 		case <-balance.C:
@@ -191,6 +196,7 @@ func (g *group) close() error {
 		g.freshness.close()
 		g.sessions.close()
 		g.reads.close()
+		_ = g.waiting.close(context.Background()) // g.ctx has ended, and with it all waiting
 		g.batcher.close()
 		err = g.replica.close()
 		g.wg.Wait()

@@ -33,7 +33,7 @@ func (g *group) read(o op.Read, level op.Level, bound uint64, reply op.Replier) 
 			if err != nil {
 				reply.Reply(op.Fail(err))
 			} else {
-				reply.Reply(g.readNow(o))
+				g.readWhole(o, reply)
 			}
 		})
 	default:

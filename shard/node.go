@@ -37,6 +37,7 @@ type Node struct {
 
 	clusterOps chan struct{} // bounds the cluster operations under way
 	forwarded  chan struct{} // bounds the requests of other nodes being served
+	txns       chan struct{} // bounds the transactions that are coordinated here
 	mapKick    chan struct{}
 	ctx        context.Context
 	stop       context.CancelFunc
@@ -57,6 +58,7 @@ func New(cfg Config) (*Node, error) {
 		outOfService: map[uint64]string{},
 		clusterOps:   make(chan struct{}, maxClusterOps),
 		forwarded:    make(chan struct{}, maxForwarded),
+		txns:         make(chan struct{}, maxTxns),
 		mapKick:      make(chan struct{}, 1),
 		failed:       make(chan error, 1),
 	}

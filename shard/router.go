@@ -8,9 +8,18 @@ import (
 	"github.com/ringraft/ringraft/placement"
 )
 
-// Serve answers a request through reply. It does not block: what takes time is
+// Serve answers a client's request through reply. It does not block: what takes time is
 // answered later, from another goroutine.
 func (n *Node) Serve(req op.Request, reply op.Replier) {
+	if op.SpecOf(req.Op.Code()).Class == op.ClassPart {
+		reply.Reply(op.Fail(op.Invalid("code", "%s is between nodes only", req.Op.Code())))
+		return
+	}
+	n.serve(req, reply)
+}
+
+// serve is Serve for requests of nodes, too.
+func (n *Node) serve(req op.Request, reply op.Replier) {
 	if err := req.Check(); err != nil {
 		reply.Reply(op.Fail(err))
 		return
@@ -28,7 +37,11 @@ func (n *Node) Serve(req op.Request, reply op.Replier) {
 		} else {
 			g.read(o, req.Level, req.Bound, reply)
 		}
-	case op.ClassWrite:
+	case op.ClassWrite, op.ClassPart:
+		if o, ok := req.Op.(op.Txn); ok && o.Spans() {
+			n.serveTxn(m, o, reply)
+			return
+		}
 		if g, err := n.route(m, req.Op.(op.Write)); err != nil {
 			reply.Reply(op.Fail(err))
 		} else {

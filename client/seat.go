@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// numbered reports whether o is a write that takes a seat in a session.
+func numbered(o op.Op) bool {
+	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession
+}
+
+// sit takes a seat in a session with the group, or pauses if there is none for now.
+func (a *attempts) sit(ctx context.Context) error {
+	place, err := a.group.account.sessions.take(ctx, func(ctx context.Context) (uint64, error) {
+		return a.client.openSession(ctx, a.req.Op.(op.Routed).Slot(0), a.group.id)
+	})
+	switch {
+	case errors.Is(err, op.ErrOutOfMemory) && onlyRemoves(a.req.Op):
+		// It is to make the room that a session would need: done at most once, without.
+		a.numbered, a.repeatable = false, false
+		return nil
+	case err != nil:
+		return err
+	case place.session == nil:
+		a.reason = op.Unavailable("%d writes to group %d wait for their answers; that is the most", op.MaxUnacknowledged, a.group.id)
+		a.pause(ctx)
+		return a.ended(ctx)
+	}
+	a.seat, a.account = place, a.group.account
+	a.req.Session, a.req.Sequence = place.session.id, place.sequence
+	return nil
+}
+
+func onlyRemoves(o op.Op) bool { return o.Code() == op.CodeDelete || o.Code() == op.CodeMDelete }
+
+// resit gives up the seat in a session that has ended. If an earlier attempt may have
+// been applied, nobody can tell any more: a second seat could be a second execution.
+func (a *attempts) resit(ended *op.Error) error {
+	if a.doubtful {
+		return a.outcome(ended)
+	}
+	a.account.sessions.drop(a.seat.session)
+	a.leave()
+	a.walk.named = a.node
+	return nil
+}
+
+// leave gives the seat up. Unless there is doubt, nobody will ever ask for its answer.
+func (a *attempts) leave() {
+	switch {
+	case a.seat.session == nil:
+	case a.doubtful:
+		a.seat.session.lose()
+	default:
+		a.seat.session.settle(a.seat.sequence)
+	}
+	a.seat, a.account = seat{}, nil
+	a.req.Session, a.req.Sequence, a.req.Acknowledged = 0, 0, 0
+}
+
+// openSession opens a session with the group, on one of its slots.
+func (c *Client) openSession(ctx context.Context, slot uint16, group uint64) (id uint64, err error) {
+	a := c.attempts(op.OpenSession{OnSlot: slot, TTL: c.cfg.SessionTTL.Milliseconds()}, Local)
+	res, err := a.run(ctx)
+	if err == nil && a.group.id != group {
+		err = op.Unavailable("slot %d has moved from group %d to %d meanwhile", slot, group, a.group.id)
+	}
+	return uint64(res.Number), err
+}
+
+// outcome returns err, why the call ends, as what it means for its effect.
+func (a *attempts) outcome(err error) error {
+	if !a.doubtful {
+		return err
+	}
+	return &UnknownOutcomeError{Ticket: a.ticket(), reason: err}
+}
+
+func (a *attempts) ticket() Ticket {
+	return Ticket{
+		Cluster: a.client.cluster, Group: a.account.group, Session: a.req.Session, Sequence: a.req.Sequence,
+		Operation: op.Append(nil, a.req.Op),
+	}
+}
