@@ -37,7 +37,10 @@ func (o Prepare) Apply(s State) Result {
 	if err := o.Attempt.check(); err != nil || o.NumSlots() == 0 {
 		return Fail(Invalid("attempt", "has no part here, or none at all: %v", err)) // a log must not hold it
 	}
-	if p, ok := s.Part(o.Attempt); ok {
+	switch p, ok := s.Part(o.Attempt); {
+	case ok && p.Finished:
+		return Fail(Unavailable("the attempt has ended"))
+	case ok:
 		return p.Answer
 	}
 	if err := o.Attempt.timely(s.Now()); err != nil {

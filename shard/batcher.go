@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ type batch struct {
 	size    int // bytes of its operations, once proposed
 
 	answer sync.Once
-	late   *time.Timer
+	late   *time.Timer // ends the wait for a place in flight, then the flight
 }
 
 // reply gives every waiter its result; only the first call does.
@@ -134,8 +135,27 @@ func (b *batcher) open(n int) *batch {
 		}
 	}
 	fresh := new(batch)
+	fresh.late = time.AfterFunc(b.timeout, func() { b.giveUp(fresh) })
 	b.queue = append(b.queue, fresh)
 	return fresh
+}
+
+// giveUp answers those who wait for a batch. Entries in flight that no quorum answers
+// keep their places, so a batch can be late before it was proposed.
+func (b *batcher) giveUp(late *batch) {
+	b.mu.Lock()
+	place := slices.Index(b.queue, late)
+	if place >= 0 {
+		b.queue = slices.Delete(b.queue, place, place+1)
+		b.bytes -= late.entry.Size()
+		b.ops -= late.entry.Len()
+	}
+	b.mu.Unlock()
+	if place >= 0 {
+		late.fail(op.Unavailable("no quorum answered writes before this one within %v", b.timeout))
+	} else {
+		late.fail(op.UnknownOutcome("no quorum answered within %v", b.timeout))
+	}
 }
 
 func (b *batcher) wake() {
@@ -170,9 +190,7 @@ func (b *batcher) flushOne() bool {
 		<-b.slots
 		return false
 	}
-	first.late = time.AfterFunc(b.timeout, func() {
-		first.fail(op.UnknownOutcome("no quorum answered within %v", b.timeout))
-	})
+	first.late.Reset(b.timeout)
 	future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(first.entry.Len())), b.timeout)
 	go b.finish(first, future)
 	return true
@@ -289,6 +307,7 @@ func (b *batcher) close() {
 	b.queue, b.bytes, b.ops = nil, 0, 0
 	b.mu.Unlock()
 	for _, waiting := range left {
+		waiting.late.Stop()
 		waiting.fail(op.Unavailable("the replica is stopping"))
 	}
 	b.stop()

@@ -116,6 +116,43 @@ func TestLoneWriterWaitsForNobody(t *testing.T) {
 	})
 }
 
+func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t)
+		stuck, waiting := new(answers), new(answers)
+		for range inFlight {
+			b.add(oneDelete, stuck)
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		b.add(oneDelete, waiting)
+		time.Sleep(b.timeout)
+		synctest.Wait()
+		for _, res := range stuck.all() {
+			if !errors.Is(res.Err, op.ErrUnknownOutcome) {
+				t.Errorf("an entry in flight: %+v, want it unknown", res)
+			}
+		}
+		if got := waiting.all(); len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnavailable) {
+			t.Errorf("a write that was never proposed: %+v, want it unavailable", got)
+		}
+		r.finish(nil)
+		synctest.Wait()
+		if n := len(r.flying()); n != inFlight-1 {
+			t.Errorf("%d entries in flight, want %d: nobody waits for the refused write", n, inFlight-1)
+		}
+		next := new(answers)
+		b.add(oneDelete, next)
+		for len(r.flying()) > 0 {
+			r.finish(nil)
+			synctest.Wait()
+		}
+		if got := next.all(); len(got) != 1 || got[0].Err != nil {
+			t.Errorf("the next write: %+v, want it done", got)
+		}
+	})
+}
+
 func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t)
@@ -213,6 +250,7 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatalf("the operation over the bound got %+v, want unavailable", got)
 		}
 		b.release()
+		synctest.Wait()
 	})
 }
 

@@ -212,10 +212,17 @@ func (c *coordinator) do(ctx context.Context, patience time.Duration, p *txnPart
 	return res
 }
 
-// answer puts the parts' results together.
+// answer puts the parts' results together. There are none if the home group's are lost,
+// since it has forgotten them when its decision was asked for again.
 func (c *coordinator) answer() op.Result {
 	results := make([]op.Result, c.ops)
+	if len(c.home.results) != len(c.home.ops) {
+		results = nil
+	}
 	for _, p := range append(c.others, c.home) {
+		if results == nil {
+			break
+		}
 		for i, place := range p.places {
 			results[place] = versioned(p.results[i], p.ops[i], p.versions)
 		}

@@ -1,0 +1,263 @@
+package integration
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// bank is accounts in all groups, between which transactions move money, and a row of
+// marks, one in each group, that each transaction of another kind sets to one number.
+type bank struct {
+	c        *simCluster
+	accounts [][]byte
+	marks    [][]byte
+	total    int64
+	ids      atomic.Uint64
+
+	mu       sync.Mutex
+	faults   []string
+	moved    int
+	unknown  []op.Txn
+	outcomes map[string]op.Outcome // as callers were told
+}
+
+func newBank(c *simCluster) *bank {
+	b := &bank{c: c, outcomes: map[string]op.Outcome{}}
+	m := c.clusterMap()
+	for _, g := range m.Groups {
+		for i, found := 0, 0; found < 3; i++ {
+			key := fmt.Appendf(nil, "bank-%d", i)
+			if m.GroupOf(op.SlotOf(key)) != g.ID {
+				continue
+			}
+			if found++; found == 3 {
+				b.marks = append(b.marks, key)
+				c.do(op.Set{Key: key, Value: []byte("0")}, op.Local)
+			} else {
+				b.accounts = append(b.accounts, key)
+				c.do(op.Set{Key: key, Value: []byte("100")}, op.Local)
+				b.total += 100
+			}
+		}
+	}
+	return b
+}
+
+func (b *bank) fault(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = append(b.faults, fmt.Sprintf(format, args...))
+}
+
+// txn does a transaction through some node, and notes what was told of it.
+func (b *bank) txn(r *rand.Rand, o op.Txn) op.Result {
+	o.ID = binary.BigEndian.AppendUint64(make([]byte, 8), b.ids.Add(1))
+	res := b.c.at(b.c.init[r.IntN(len(b.c.init))].ID, o, op.Local)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case res.Err == nil && !res.Unmet:
+		b.outcomes[string(o.ID)] = op.Committed
+		b.moved++
+	case res.Err != nil && res.Err.Kind == op.KindUnknown:
+		b.unknown = append(b.unknown, o)
+	default:
+		b.outcomes[string(o.ID)] = op.Aborted
+	}
+	return res
+}
+
+func (b *bank) pick(r *rand.Rand) (from, to []byte) {
+	i := r.IntN(len(b.accounts))
+	j := (i + 1 + r.IntN(len(b.accounts)-1)) % len(b.accounts)
+	return b.accounts[i], b.accounts[j]
+}
+
+// transfer moves money, if there is enough.
+func (b *bank) transfer(r *rand.Rand) {
+	from, to := b.pick(r)
+	amount, none := int64(1+r.IntN(30)), int64(0)
+	b.txn(r, op.Txn{Then: []op.Op{op.Add{Key: from, Delta: -amount, Min: &none}, op.Add{Key: to, Delta: amount}}})
+}
+
+// mark raises all marks by one, in one transaction.
+func (b *bank) mark(r *rand.Rand) {
+	var o op.Txn
+	for _, key := range b.marks {
+		o.Then = append(o.Then, op.Add{Key: key, Delta: 1})
+	}
+	b.txn(r, o)
+}
+
+// audit reads all accounts in one transaction.
+func (b *bank) audit(r *rand.Rand) {
+	var o op.Txn
+	for _, key := range b.accounts {
+		o.Then = append(o.Then, op.Get{Key: key})
+	}
+	res := b.txn(r, o)
+	if res.Err != nil {
+		return
+	}
+	var sum int64
+	for i, got := range res.Results {
+		n, _ := strconv.ParseInt(string(got.Value), 10, 64)
+		if sum += n; n < 0 {
+			b.fault("account %s has %d", b.accounts[i], n)
+		}
+	}
+	if sum != b.total {
+		b.fault("the accounts hold %d in one transaction, want %d", sum, b.total)
+	}
+}
+
+// look reads the marks one after another: each must show at least what the one before
+// showed.
+func (b *bank) look(r *rand.Rand) {
+	last := int64(-1)
+	for _, i := range r.Perm(len(b.marks)) {
+		res, err := b.c.try(op.Get{Key: b.marks[i]}, op.Linearizable)
+		if err != nil {
+			return
+		}
+		n, _ := strconv.ParseInt(string(res.Value), 10, 64)
+		if n < last {
+			b.fault("a mark shows %d after another one showed %d", n, last)
+		}
+		last = n
+	}
+}
+
+// run does all that for a while, with workers of each kind.
+func (b *bank) run(seed uint64, length time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i, work := range []func(*rand.Rand){b.transfer, b.transfer, b.transfer, b.mark, b.audit, b.look, b.look} {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				work(r)
+				time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// settle checks, in a cluster without faults, that all is unlocked in time and adds up.
+func (b *bank) settle() {
+	b.c.t.Helper()
+	time.Sleep(op.TxnPatience*time.Millisecond + 2*time.Second)
+	for i, keys := range [][][]byte{b.accounts, b.marks} {
+		var sum int64
+		values := map[int64]bool{}
+		for _, key := range keys {
+			if res, err := b.c.try(op.Expire{Key: key}, op.Local); err != nil {
+				b.fault("%s: %v, %+v", key, err, res)
+			}
+			n, _ := strconv.ParseInt(string(b.c.do(op.Get{Key: key}, op.Linearizable).Value), 10, 64)
+			sum += n
+			values[n] = true
+		}
+		if i == 0 && sum != b.total {
+			b.fault("the accounts hold %d in the end, want %d", sum, b.total)
+		}
+		if i == 1 && len(values) != 1 {
+			b.fault("the marks show %v in the end", values)
+		}
+	}
+	b.checkOutcomes()
+	for _, fault := range b.faults {
+		b.c.t.Error(fault)
+	}
+}
+
+// checkOutcomes compares what callers were told with what GetTxn tells.
+func (b *bank) checkOutcomes() {
+	open := 0
+	for _, o := range b.unknown {
+		if b.c.outcomeOf(o) == op.Undecided {
+			open++
+		}
+	}
+	if open > 0 {
+		b.fault("%d of %d transactions with an unknown outcome are undecided in the end", open, len(b.unknown))
+	}
+	b.c.t.Logf("%d committed, %d others, %d unknown", b.moved, len(b.outcomes)-b.moved, len(b.unknown))
+}
+
+// slowDisks makes each write to a log take a while, so that faults find transactions
+// between two steps.
+func (c *simCluster) slowDisks(seed uint64) {
+	slow := func(string) error {
+		time.Sleep(time.Duration(1+rand.IntN(4)) * time.Millisecond)
+		return nil
+	}
+	for _, s := range c.nodes {
+		s.fault.Store(&slow)
+	}
+}
+
+func TestSimTransfersKeepTheTotal(t *testing.T) {
+	t.Parallel()
+	for name, nemesis := range map[string]func(c *simCluster, r *rand.Rand){
+		"nobody disturbs": func(*simCluster, *rand.Rand) { time.Sleep(time.Second) },
+		"nodes die": func(c *simCluster, r *rand.Rand) {
+			id := c.init[r.IntN(len(c.init))].ID
+			c.halt(id)
+			time.Sleep(time.Duration(r.IntN(2500)) * time.Millisecond)
+			c.restart(id)
+		},
+		"nodes are cut off": func(c *simCluster, r *rand.Rand) {
+			c.fabric.Isolate(c.init[r.IntN(len(c.init))].ID)
+			time.Sleep(time.Duration(r.IntN(8000)) * time.Millisecond)
+			c.fabric.HealAll()
+		},
+		"pairs of nodes are cut off, one way": func(c *simCluster, r *rand.Rand) {
+			for range 2 {
+				i := r.IntN(len(c.init))
+				c.fabric.CutOneWay(c.init[i].ID, c.init[(i+1+r.IntN(len(c.init)-1))%len(c.init)].ID)
+			}
+			time.Sleep(time.Duration(r.IntN(6000)) * time.Millisecond)
+			c.fabric.HealAll()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				seed := rand.Uint64()
+				t.Logf("seed %d", seed)
+				c := newSimCluster(t, 5, 4)
+				b := newBank(c)
+				c.slowDisks(seed)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					b.run(seed, 40*time.Second)
+				}()
+				r := rand.New(rand.NewPCG(seed, 99))
+				for range 6 {
+					nemesis(c, r)
+					time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+				}
+				<-done
+				c.waitReady()
+				b.settle()
+				if b.moved < 20 {
+					t.Errorf("only %d transactions were committed", b.moved)
+				}
+			})
+		})
+	}
+}
