@@ -91,7 +91,7 @@ func startBatcher(t *testing.T) (*batcher, *fakeRaft) {
 	b := newBatcher(r, func() int64 { return 77 }, func(int) [][]byte { return nil },
 		func(err error) *op.Error { return op.Unavailable("%v", err) }, 5*time.Second)
 	t.Cleanup(func() {
-		for len(r.flying()) > 0 {
+		for synctest.Wait(); len(r.flying()) > 0; synctest.Wait() {
 			r.finish(nil)
 		}
 		b.close()
@@ -250,7 +250,6 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatalf("the operation over the bound got %+v, want unavailable", got)
 		}
 		b.release()
-		synctest.Wait()
 	})
 }
 
@@ -319,7 +318,6 @@ func TestHoldWaitsForEntriesInFlight(t *testing.T) {
 			t.Fatalf("%d entries proposed while held", n)
 		}
 		b.release()
-		synctest.Wait()
 		if n := len(r.flying()); n != 1 {
 			t.Errorf("%d entries after release, want 1", n)
 		}
