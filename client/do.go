@@ -146,7 +146,9 @@ func (a *attempts) prepare(ctx context.Context) error {
 
 // send makes one attempt. broken is why there is no answer.
 func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
-	a.made++
+	if a.made++; a.made > 1 && spans(a.req.Op) {
+		a.req.Op = freshTxn(a.req.Op.(op.Txn)) // the last attempt has used its id up
+	}
 	a.req.Epoch = a.table.cluster.Epoch
 	a.req.Bound = a.level.bound(a.group.account.seen.Load())
 	if a.seat.session != nil {

@@ -48,7 +48,7 @@ func judge(answer *op.Error, broken error, repeatable bool) verdict {
 	switch answer.Kind {
 	case op.KindWrongNode:
 		return elsewhere
-	case op.KindUnavailable:
+	case op.KindUnavailable, op.KindLocked:
 		return later
 	case op.KindSessionEnded:
 		return anew

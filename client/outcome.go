@@ -17,6 +17,9 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
+	if id, ok := e.Ticket.Txn(); ok {
+		return fmt.Sprintf("%v of transaction %v: %v", ErrUnknownOutcome, id, e.reason)
+	}
 	return fmt.Sprintf("%v of write %d in session %d of group %d: %v",
 		ErrUnknownOutcome, e.Ticket.Sequence, e.Ticket.Session, e.Ticket.Group, e.reason)
 }
@@ -73,10 +76,16 @@ type Resolution struct {
 // it is done now. That the key was absent is no error here, as Answer.Found tells it; a
 // condition that did not hold is a [ConditionError], as it was.
 //
+// A transaction over several groups is not repeated: the error matches ErrUnavailable if
+// it was aborted.
+//
 // Once the session has ended, because no write used it for its time to live, or the
 // answer has been asked for and forgotten, nobody can tell: the error matches
 // ErrUnknownOutcome, as it does if ctx ends first.
 func (c *Client) Resolve(ctx context.Context, t Ticket) (Resolution, error) {
+	if id, ok := t.Txn(); ok && t.Cluster == c.cluster {
+		return c.resolveTxn(ctx, t, id)
+	}
 	a, err := c.resolution(t)
 	if err != nil {
 		return Resolution{}, err

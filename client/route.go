@@ -104,6 +104,9 @@ func (t *table) groupOf(o op.Op) (*group, bool) {
 	if !ok {
 		return t.meta, true
 	}
+	if spans(o) {
+		return t.slots[o.(op.Txn).Home()], true
+	}
 	g := t.slots[routed.Slot(0)]
 	for i := 1; i < routed.NumSlots(); i++ {
 		if t.slots[routed.Slot(i)] != g {

@@ -9,7 +9,7 @@ import (
 
 // numbered reports whether o is a write that takes a seat in a session.
 func numbered(o op.Op) bool {
-	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession
+	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession && !spans(o)
 }
 
 // sit takes a seat in a session with the group, or pauses if there is none for now.

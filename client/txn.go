@@ -9,8 +9,12 @@ import (
 )
 
 // Txn is a transaction: if all compares of If hold, the operations of Then are done,
-// else those of Else; all of them or none. All keys must belong to one group, as keys
-// with the same {tag} do. A list has at most op.MaxTxnOps elements, all keys and values
+// else those of Else; all of them or none.
+//
+// Keys with the same {tag} belong to one group, and are compared and changed in one
+// entry of its log. Where keys belong to several groups, Else must be empty, and it takes
+// three steps and two entries per group; the transaction keeps others out of its keys
+// meanwhile, and fails with ErrUnavailable if they do so until ctx ends. A list has at most op.MaxTxnOps elements, all keys and values
 // together op.MaxPayload bytes; a key is compared once, and written once in a list.
 type Txn struct {
 	If   []Compare
@@ -34,8 +38,8 @@ func When(key string, condition ...WriteOption) Compare {
 // TxnResult is what a transaction came to.
 type TxnResult struct {
 	Met      bool     // all compares held: Then was done, else Else
-	Results  []Answer // of the operations done, in their order
-	Standing []Result // not Met, and no Else: what stands at the keys compared, in their order
+	Results  []Answer // of the operations done, in their order; nil if they were lost on the way, over several groups
+	Standing []Result // not Met, and no Else: what stands at the keys compared, in their order; over several groups, in one where a compare did not hold
 }
 
 // Answer is what one operation came to.
@@ -60,11 +64,11 @@ func (c *Client) Txn(ctx context.Context, t Txn) (TxnResult, error) {
 	return newTxnResult(res), nil
 }
 
-// doTxn is where a transaction over several groups would be split. None is possible.
+// doTxn does a transaction in one entry, if its keys belong to one group.
 func (c *Client) doTxn(ctx context.Context, o op.Txn) (op.Result, error) {
 	res, err := c.do(ctx, o, Local)
 	if errors.Is(err, errSplit) {
-		return res, op.Invalid("txn", "its keys belong to several groups, which one transaction cannot span yet; give them the same {tag}")
+		return c.doSpanning(ctx, o)
 	}
 	return res, err
 }
@@ -111,9 +115,9 @@ func within(part string, err *op.Error) *op.Error {
 }
 
 func newTxnResult(res op.Result) TxnResult {
-	t := TxnResult{Met: !res.Unmet, Results: make([]Answer, len(res.Results))}
-	for i, r := range res.Results {
-		t.Results[i] = newAnswer(r)
+	t := TxnResult{Met: !res.Unmet}
+	for _, r := range res.Results {
+		t.Results = append(t.Results, newAnswer(r))
 	}
 	for _, it := range res.Items {
 		t.Standing = append(t.Standing, newResult(it))

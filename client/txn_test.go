@@ -104,7 +104,7 @@ func TestTransactionsOutOfBoundsAreRefused(t *testing.T) {
 		text string
 	}{
 		"empty":                      {client.Txn{}, "txn: "},
-		"keys of several groups":     {client.Txn{Then: ops{client.SetOp("a", nil), client.SetOp("b", nil), client.SetOp("c", nil), client.SetOp("d", nil)}}, "{tag}"},
+		"several groups and an else": {client.Txn{Then: ops{client.SetOp("a", nil), client.SetOp("b", nil)}, Else: ops{client.SetOp("c", nil), client.SetOp("d", nil)}}, "{tag}"},
 		"too many":                   {client.Txn{Else: many}, "else: "},
 		"too large":                  {client.Txn{Then: ops{client.SetOp("{t}a", half), client.SetOp("{t}b", half), client.SetOp("{t}c", half)}}, "txn: "},
 		"compared with nothing":      {client.Txn{If: compares{client.When("a")}}, "compares"},

@@ -17,8 +17,8 @@ func (con *console) txnCommand() *cli.Command {
 		Usage:     "compare and change several keys in one step",
 		ArgsUsage: "[FILE|-]",
 		Description: "Reads a JSON document from the file, or from standard input. If all compares hold, what then\n" +
-			"lists is done, else what else lists; all of it or nothing. The keys must belong to one group, as\n" +
-			"those with the same {tag} do.\n\n" +
+			"lists is done, else what else lists; all of it or nothing. Keys with the same {tag}, as {a}x and\n" +
+			"{a}y, are changed in one step; others may take three, and can have no else.\n\n" +
 			"{\"if\":   [{\"key\", \"absent\": true | \"present\": true | \"version\": 7 | \"value\": \"text\", \"show\": true}],\n" +
 			" \"then\": [{\"set\": {\"key\", \"value\", \"ttl\": \"30s\", \"keep_ttl\": true, \"protect\": true}},\n" +
 			"          {\"add\": {\"key\", \"delta\": -1, \"at_least\": 0, \"at_most\": 9, \"clamp\": true, \"ttl\"}},\n" +
@@ -115,11 +115,11 @@ func (p *parsedTxn) outcome(res client.TxnResult) txnOutcome {
 	for i, a := range res.Results {
 		out.Results = append(out.Results, branch[i].result(a))
 	}
-	for i, r := range res.Standing {
+	for _, r := range res.Standing {
 		c := txnCompare{
 			keyField: newKeyField(r.Key), Found: r.Existed, Version: r.Value.Version, TTL: milliseconds(r.Value.TTL),
 		}
-		if r.Existed && p.show[i] {
+		if r.Existed && p.show[r.Key] {
 			c.valueField = newValueField(r.Value.Bytes)
 		}
 		out.Standing = append(out.Standing, c)

@@ -49,6 +49,23 @@ func TestTxnThatCannotBeDoneChangesNothing(t *testing.T) {
 	s.run(t, "exists", "{t}a").check(t, exitNotFound, "0\n", "none of 1")
 }
 
+// TestTxnOverGroups: without a tag the keys lie in several groups.
+func TestTxnOverGroups(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	doc := `{"if": [{"key": "a", "absent": true, "show": true}, {"key": "b", "absent": true, "show": true}, {"key": "c", "absent": true}, {"key": "d", "absent": true}],
+		"then": [{"set": {"key": "a", "value": "x"}}, {"set": {"key": "b", "value": "y"}}, {"add": {"key": "c", "delta": 4}}, {"get": {"key": "d"}}]}`
+	first := s.runWith(t, doc, "txn")
+	if got := strings.ReplaceAll(first.out, `,"version":1`, ""); got != `{"met":true,"results":[{"key":"a","found":false},{"key":"b","found":false},`+
+		`{"key":"c","found":false,"number":4},{"key":"d","found":false}]}`+"\n" {
+		t.Errorf("exit code %d, output %s, messages %s", first.code, first.out, first.err)
+	}
+	again := s.runWith(t, doc, "txn")
+	if again.code != exitCondition || !strings.Contains(again.out, `{"met":false,"standing":[{"key":`) || !strings.Contains(again.out, `"found":true,"version":1`) {
+		t.Errorf("again: %+v", again)
+	}
+}
+
 // TestTxnDocumentsAreRefused with the part at fault.
 func TestTxnDocumentsAreRefused(t *testing.T) {
 	t.Parallel()
@@ -81,7 +98,7 @@ func TestTxnDocumentsAreRefused(t *testing.T) {
 		{`{"then": [{"set": {"key": "a", "value": "b"}}, {"delete": {"key": "a"}}]}`, "twice"},
 		{`{"then": [{"set": {"key": "a", "value": "\ud800"}}]}`, "surrogate"},
 		{"{\"then\": [{\"get\": {\"key\": \"\xff\"}}]}", "UTF-8"},
-		{`{"then": [{"get": {"key": "a"}}, {"get": {"key": "b"}}, {"get": {"key": "c"}}, {"get": {"key": "d"}}]}`, "{tag}"},
+		{`{"then": [{"get": {"key": "a"}}, {"get": {"key": "b"}}, {"get": {"key": "c"}}], "else": [{"get": {"key": "d"}}]}`, "{tag}"},
 	} {
 		s.runWith(t, c.doc, "txn").check(t, exitUsage, "", c.message)
 	}

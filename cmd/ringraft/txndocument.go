@@ -16,7 +16,7 @@ import (
 // parsedTxn is a transaction with what is needed to tell what became of it.
 type parsedTxn struct {
 	txn             client.Txn
-	show            []bool // by compare
+	show            map[string]bool // by key compared
 	then, otherwise []parsedOp
 
 	texts []string // all keys and values
@@ -89,7 +89,7 @@ func parseTxn(text []byte) (*parsedTxn, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")
 	}
-	p := &parsedTxn{}
+	p := &parsedTxn{show: map[string]bool{}}
 	if err := p.fill(doc); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,6 @@ func (p *parsedTxn) fill(doc txnDocument) error {
 			return fmt.Errorf("if[%d]: %w", i, err)
 		}
 		p.txn.If = append(p.txn.If, compare)
-		p.show = append(p.show, c.Show)
 	}
 	for _, branch := range []struct {
 		name string
@@ -151,7 +150,7 @@ func (p *parsedTxn) compare(c compareDocument) (client.Compare, error) {
 	if len(opts) != 1 {
 		return client.Compare{}, fmt.Errorf("it must have exactly one of absent, present, version and value, has %d", len(opts))
 	}
-	if c.Show {
+	if p.show[key] = c.Show; c.Show {
 		opts = append(opts, client.ShowValue())
 	}
 	return client.When(key, opts...), nil

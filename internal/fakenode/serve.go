@@ -16,6 +16,9 @@ func (c *Cluster) serveLocked(n *node, req op.Request) op.Result {
 	}
 	switch o := req.Op.(type) {
 	case op.Write:
+		if txn, ok := o.(op.Txn); ok && txn.Spans() {
+			return c.txnLocked(txn)
+		}
 		g, err := c.placeLocked(n, o, true)
 		if err != nil {
 			return op.Fail(err)

@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// TxnID names a transaction whose keys belong to several groups, to any client of the
+// cluster. Each is used once.
+type TxnID struct {
+	home uint16 // the slot whose group decides
+	id   [op.TxnIDSize]byte
+}
+
+// String returns the id as text, for ParseTxnID.
+func (id TxnID) String() string { return fmt.Sprintf("%03x-%x", id.home, id.id) }
+
+// ParseTxnID returns the id that text stands for, and refuses any other text.
+func ParseTxnID(text string) (TxnID, error) {
+	var id TxnID
+	n, err := fmt.Sscanf(text, "%03x-", &id.home)
+	if err == nil && n == 1 && len(text) == 4+2*op.TxnIDSize {
+		_, err = hex.Decode(id.id[:], []byte(text[4:]))
+	}
+	if err != nil || id.String() != text || id.home >= op.Slots {
+		return TxnID{}, op.Invalid("id", "is no transaction's id, as %s", TxnID{}.String())
+	}
+	return id, nil
+}
+
+func txnIDOf(o op.Txn) TxnID {
+	id := TxnID{home: o.Home()}
+	copy(id.id[:], o.ID)
+	return id
+}
+
+// TxnOutcome is what became of a transaction.
+type TxnOutcome uint8
+
+// The outcomes of transactions.
+const (
+	// TxnUndecided: it is under way, or nobody remembers it. What was committed is
+	// remembered for an hour, in a group with few transactions.
+	TxnUndecided TxnOutcome = TxnOutcome(op.Undecided)
+	TxnCommitted TxnOutcome = TxnOutcome(op.Committed)
+	TxnAborted   TxnOutcome = TxnOutcome(op.Aborted)
+)
+
+// String returns the outcome's name.
+func (o TxnOutcome) String() string { return op.Outcome(o).String() }
+
+// GetTxn tells what became of a transaction over several groups, of which the id comes
+// from an [UnknownOutcomeError]. Its answers are linearizable: a committed transaction
+// is seen by all later linearizable reads.
+func (c *Client) GetTxn(ctx context.Context, id TxnID) (TxnOutcome, error) {
+	res, err := c.do(ctx, op.GetTxn{ID: id.id[:], Home: id.home}, Linearizable)
+	return TxnOutcome(res.Number), err
+}
+
+// spans reports whether o is a transaction that may span groups.
+func spans(o op.Op) bool {
+	t, ok := o.(op.Txn)
+	return ok && t.Spans()
+}
+
+// doSpanning does a transaction over several groups. Each attempt has an id of its own,
+// by which its outcome can be asked for when its answer is lost: then the transaction
+// is repeated only if it was aborted.
+func (c *Client) doSpanning(ctx context.Context, o op.Txn) (op.Result, error) {
+	if len(o.Else) > 0 {
+		return op.Result{}, op.Invalid("else", "cannot be part of a transaction whose keys belong to several groups; give them the same {tag}")
+	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	for {
+		a := c.attempts(freshTxn(o), Local)
+		res, err := a.run(ctx)
+		switch {
+		case err == nil:
+			return res, c.seeAll(res.Detail)
+		case !errors.Is(err, ErrUnknownOutcome):
+			return op.Result{}, err
+		}
+		sent := a.req.Op.(op.Txn)
+		switch c.awaitTxn(ctx, txnIDOf(sent)) {
+		case TxnCommitted:
+			return op.Result{}, nil
+		case TxnUndecided:
+			return op.Result{}, &UnknownOutcomeError{Ticket: c.txnTicket(sent), reason: err}
+		}
+	}
+}
+
+// freshTxn returns o with a new id.
+func freshTxn(o op.Txn) op.Txn {
+	o.ID = make([]byte, op.TxnIDSize)
+	rand.Read(o.ID) // never fails
+	return o
+}
+
+func (c *Client) txnTicket(o op.Txn) Ticket {
+	return Ticket{Cluster: c.cluster, Group: c.table.Load().slots[o.Home()].id, Operation: op.Append(nil, o)}
+}
+
+// awaitTxn asks until the transaction is decided, or ctx ends.
+func (c *Client) awaitTxn(ctx context.Context, id TxnID) TxnOutcome {
+	for try := 0; ctx.Err() == nil && c.ctx.Err() == nil; try++ {
+		if outcome, err := c.GetTxn(ctx, id); err == nil && outcome != TxnUndecided {
+			return outcome
+		}
+		c.sleep(ctx, c.backoff.after(try))
+	}
+	return TxnUndecided
+}
+
+// seeAll notes the indexes that a transaction's answer shows.
+func (c *Client) seeAll(detail []byte) error {
+	if len(detail) == 0 {
+		return nil
+	}
+	var shown []op.GroupIndex
+	if err := op.DecodeDetail(detail, &shown); err != nil {
+		return fmt.Errorf("the transaction is committed, but its answer is damaged: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range shown {
+		c.accountLocked(at.Group).see(at.Index)
+	}
+	return nil
+}
+
+// Txn returns the id of the transaction over several groups that the ticket is of.
+func (t Ticket) Txn() (id TxnID, ok bool) {
+	o, err := op.Decode(slices.Clone(t.Operation))
+	if err != nil || !spans(o) || o.Check(localLimits) != nil {
+		return TxnID{}, false
+	}
+	return txnIDOf(o.(op.Txn)), true
+}
+
+// resolveTxn is Resolve for a transaction over several groups, which it does not repeat.
+func (c *Client) resolveTxn(ctx context.Context, t Ticket, id TxnID) (Resolution, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	switch c.awaitTxn(ctx, id) {
+	case TxnCommitted:
+		return Resolution{Txn: TxnResult{Met: true}}, nil
+	case TxnAborted:
+		return Resolution{}, op.Unavailable("the transaction was aborted: nothing happened")
+	}
+	return Resolution{}, &UnknownOutcomeError{Ticket: t, reason: op.Unavailable("the transaction is not decided, or forgotten")}
+}
