@@ -21,16 +21,17 @@ const module = "github.com/ringraft/ringraft/"
 // of ours that it may import. Tests may import what their package may, and the
 // packages that exist for tests.
 var layers = map[string][]string{
-	"op":             {},
-	"lru":            {},
-	"placement":      {},
-	"raftfsm":        {"op", "lru"},
-	"shard/storage":  {},
-	"shard":          {"op", "placement", "raftfsm", "shard/storage"},
-	"transport":      {"op"},
-	"transport/peer": {},
-	"client":         {"op", "placement", "transport"},
-	"cmd/ringraft":   {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client"},
+	"op":              {"internal/mutant"},
+	"lru":             {"internal/mutant"},
+	"placement":       {},
+	"raftfsm":         {"op", "lru", "internal/mutant"},
+	"shard/storage":   {"internal/mutant"},
+	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
+	"transport":       {"op"},
+	"transport/peer":  {"internal/mutant"},
+	"client":          {"op", "placement", "transport", "internal/mutant"},
+	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client"},
+	"internal/mutant": {},
 }
 
 // forTests are packages that only tests, and the integration folder, may import.

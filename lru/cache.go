@@ -9,6 +9,8 @@
 // the methods that don't; [Cache.Hint] is one of these.
 package lru
 
+import "github.com/ringraft/ringraft/internal/mutant"
+
 // Overhead is what an item costs beside its key and value, in logical bytes.
 const Overhead = 64
 
@@ -101,7 +103,7 @@ func (c *Cache) Amend(slot uint16, key []byte, version uint64, deadline int64, p
 // as it was and as it is. Otherwise it does nothing and returns no items.
 func (c *Cache) Touch(slot uint16, key []byte) (before, after Item, moved bool) {
 	n := c.find(slot, key)
-	if n == nil || !n.old {
+	if n == nil || !n.old && !mutant.StaleTouch {
 		return Item{}, Item{}, false
 	}
 	before = n.item()
@@ -160,7 +162,7 @@ func (c *Cache) renew(n *node) Item {
 // it is protected. No attached node may have a higher stamp.
 func (c *Cache) attach(n *node) {
 	c.bytes += n.cost()
-	if n.protected {
+	if n.protected && !mutant.EvictProtected {
 		c.protectedBytes += n.cost()
 		return
 	}
@@ -170,7 +172,7 @@ func (c *Cache) attach(n *node) {
 // detach undoes attach. It comes before any change to what attach looked at.
 func (c *Cache) detach(n *node) {
 	c.bytes -= n.cost()
-	if n.protected {
+	if n.protected && !mutant.EvictProtected {
 		c.protectedBytes -= n.cost()
 		return
 	}

@@ -3,6 +3,8 @@ package op
 import (
 	"math"
 	"strconv"
+
+	"github.com/ringraft/ringraft/internal/mutant"
 )
 
 // Add adds Delta to the integer at Key, which counts as 0 if absent, and keeps its
@@ -90,7 +92,7 @@ func (o Add) Apply(s State) Result {
 	if !fits {
 		return Fail(&Error{Kind: KindConflict, Field: "delta", Message: "the sum would leave the range of a signed 64-bit integer"})
 	}
-	if !within && !o.Clamp {
+	if !within && !o.Clamp && !mutant.ClampUnasked {
 		res = unmet(rec, found, s.Now(), o.Cond.Show)
 		res.Number = n
 		return res

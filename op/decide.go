@@ -1,5 +1,7 @@
 package op
 
+import "github.com/ringraft/ringraft/internal/mutant"
+
 // Decide decides a transaction in its home group. To commit, it does the group's own
 // part at once, if that is possible. The first decision stands. Result: Number is the
 // [Outcome] of this attempt, Results those of the operations. With an error or Unmet,
@@ -57,10 +59,10 @@ func (o Decide) Apply(s State) Result {
 		return d.answer(o.Attempt)
 	case !o.Commit:
 		return o.abort(s)
-	case now > o.Attempt.Deadline: // and so it stays: there is no need of a record
+	case now > o.Attempt.Deadline && !mutant.LateCommit: // and so it stays: there is no need of a record
 		return Result{Number: int64(Aborted)}
 	}
-	if err := o.Attempt.timely(now); err != nil {
+	if err := o.Attempt.timely(now); err != nil && !mutant.LateCommit {
 		return Fail(err)
 	}
 	return o.commit(s)

@@ -1,6 +1,10 @@
 package op
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ringraft/ringraft/internal/mutant"
+)
 
 // overlay is a State on top of another that keeps its changes to itself: a rehearsal,
 // by which a write learns whether all its parts would succeed before the first of
@@ -83,7 +87,7 @@ func (o *overlay) fits() *Error { return o.State.Room(o.grown) }
 // first. The error is that of the first one that would be refused; one whose
 // condition does not hold counts as refused, since it is part of a whole.
 func applyAll(s State, ops []Op) ([]Result, *Error) {
-	if _, err := rehearse(newOverlay(s), ops); err != nil {
+	if _, err := rehearse(newOverlay(s), ops); err != nil && !mutant.PartialTxn {
 		return nil, err
 	}
 	results := make([]Result, len(ops))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -177,6 +178,9 @@ func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
 }
 
 func (f *FSM) readLocked(o op.Read, clock int64, hint func(key []byte)) op.Result {
+	if mutant.LocalClock {
+		f.state.time = max(f.state.time, clock)
+	}
 	res := o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
 	res.Index = f.applied.Load()
 	return res

@@ -3,6 +3,7 @@ package raftfsm
 import (
 	"bytes"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -37,7 +38,7 @@ func (s *state) once(c op.Command) op.Result {
 	if c.Sequence < x.floor {
 		return op.Fail(op.Invalid("sequence", "is %d; the answers below %d are acknowledged and forgotten", c.Sequence, x.floor))
 	}
-	if place, answered := x.find(c.Sequence); answered {
+	if place, answered := x.find(c.Sequence); answered && !mutant.ExecuteTwice {
 		return x.answers[place].result()
 	}
 	if err := s.lockOn(c.Op); err != nil {

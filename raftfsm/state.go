@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/lru"
 	"github.com/ringraft/ringraft/op"
 )
@@ -54,6 +55,9 @@ func (s *state) digest() uint64 {
 // apply moves the time on, then the touched records, then runs the commands.
 func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	s.time = max(s.time, min(e.Time, maxTime))
+	if mutant.TimeGoesBack {
+		s.time = min(e.Time, maxTime)
+	}
 	for _, key := range e.Touches {
 		s.touch(key)
 	}
@@ -95,6 +99,9 @@ func (s *state) Store(key []byte, r op.Record) (uint64, *op.Error) {
 		return 0, err
 	}
 	version := s.nextVersion(slot)
+	if mutant.ReuseVersion {
+		version = old.Version + 1
+	}
 	if replaces {
 		s.sum -= itemTerms(slot, key, old)
 	}
@@ -256,7 +263,7 @@ func (s *state) drop(slot uint16, key []byte, it lru.Item) {
 // touch moves an old record to the young end.
 func (s *state) touch(key []byte) {
 	slot := op.SlotOf(key)
-	if !s.cache.Old(slot, key) {
+	if !s.cache.Old(slot, key) && !mutant.StaleTouch {
 		return
 	}
 	s.preserve(slot)

@@ -1,6 +1,7 @@
 package raftfsm
 
 import (
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -10,7 +11,7 @@ func (s *state) Locked(key []byte) bool { return s.txns.locks[string(key)] != ni
 // lockOn returns the refusal of an operation that names a locked key. The parts of
 // transactions judge locks themselves, since they know their own.
 func (s *state) lockOn(o op.Op) *op.Error {
-	if len(s.txns.locks) == 0 || op.SpecOf(o.Code()).Class == op.ClassPart {
+	if mutant.IgnoreLocks || len(s.txns.locks) == 0 || op.SpecOf(o.Code()).Class == op.ClassPart {
 		return nil
 	}
 	for _, key := range op.Keys(o) {
@@ -24,7 +25,7 @@ func (s *state) lockOn(o op.Op) *op.Error {
 // hides reports whether a transaction that is prepared may change what o reads: it may
 // have been committed.
 func (s *state) hides(o op.Read) bool {
-	if len(s.txns.locks) == 0 {
+	if mutant.HalfVisible || len(s.txns.locks) == 0 {
 		return false
 	}
 	if scan, ok := o.(op.Scan); ok {

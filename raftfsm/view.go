@@ -1,6 +1,7 @@
 package raftfsm
 
 import (
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/lru"
 	"github.com/ringraft/ringraft/op"
 )
@@ -20,6 +21,9 @@ func (v *view) Lookup(key []byte) (op.Record, bool) {
 	rec, ok := v.state.lookup(slot, key, v.now)
 	if ok && v.hint != nil && v.state.cache.Hint(slot, key, uint32(v.now/1000)) {
 		v.hint(key)
+		if mutant.LocalTouch {
+			v.state.touch(key)
+		}
 	}
 	return rec, ok
 }

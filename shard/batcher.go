@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -192,6 +193,9 @@ func (b *batcher) flushOne() bool {
 	}
 	first.late.Reset(b.timeout)
 	future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(first.entry.Len())), b.timeout)
+	if mutant.AckAtPropose {
+		first.reply(func(int) op.Result { return op.Result{} })
+	}
 	go b.finish(first, future)
 	return true
 }
@@ -255,7 +259,8 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 func (b *batcher) outcome(err error) *op.Error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
-		errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		mutant.LostIsRefused && errors.Is(err, raft.ErrLeadershipLost):
 		return b.refusal(err)
 	}
 	return op.UnknownOutcome("%v", err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
 )
@@ -105,6 +106,9 @@ func (c *coordinator) run(ctx context.Context) op.Result {
 	if refusal, ok := c.prepare(ctx); !ok {
 		c.abort(ctx)
 		return refusal
+	}
+	if mutant.FinishUndecided {
+		c.finish(ctx, true)
 	}
 	res := c.decide(ctx)
 	switch {

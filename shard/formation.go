@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -109,7 +110,7 @@ func (n *Node) admit(id string, g greeting) error {
 	switch remembered, ok := g.Members[self.Node]; {
 	case !ok:
 		return formationError("%s belongs to cluster %s, of which this node is no member; --init forms new clusters only", id, g.Cluster)
-	case remembered != self.Incarnation:
+	case remembered != self.Incarnation && !mutant.WipedMember:
 		return formationError("%s belongs to cluster %s and knows %s with another data directory; "+
 			"an emptied node must not come back under its old id: restore its directory or replace the node", id, g.Cluster, self.Node)
 	case !slices.Equal(sortedKeys(g.Members), initIDs(n.cfg.Init)):
@@ -140,7 +141,7 @@ func (n *Node) Verify(node, incarnation string) error {
 	if !ok {
 		return fmt.Errorf("%s is no member of this cluster", node)
 	}
-	if known != incarnation {
+	if known != incarnation && !mutant.WipedMember {
 		return fmt.Errorf("%s comes with another data directory than the member of that name", node)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/mutant"
 )
 
 // acceptPause is how long accepting rests after an error, such as too many open files.
@@ -153,6 +155,9 @@ func (c *inbound) deliver(f frame) error {
 		return err
 	}
 	r := c.net.replica(f.target)
+	if r == nil && mutant.VoteByError {
+		return fmt.Errorf("unexpected command for %q", f.target)
+	}
 	if r == nil {
 		return fmt.Errorf("no replica %q here", f.target)
 	}

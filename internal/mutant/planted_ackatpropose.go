@@ -1,0 +1,5 @@
+//go:build mutant_ackatpropose
+
+package mutant
+
+const planted = "ackatpropose"

@@ -1,0 +1,5 @@
+//go:build mutant_clampunasked
+
+package mutant
+
+const planted = "clampunasked"

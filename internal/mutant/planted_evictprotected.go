@@ -1,0 +1,5 @@
+//go:build mutant_evictprotected
+
+package mutant
+
+const planted = "evictprotected"

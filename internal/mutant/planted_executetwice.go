@@ -1,0 +1,5 @@
+//go:build mutant_executetwice
+
+package mutant
+
+const planted = "executetwice"

@@ -1,0 +1,5 @@
+//go:build mutant_finishundecided
+
+package mutant
+
+const planted = "finishundecided"

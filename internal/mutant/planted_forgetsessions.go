@@ -1,0 +1,5 @@
+//go:build mutant_forgetsessions
+
+package mutant
+
+const planted = "forgetsessions"

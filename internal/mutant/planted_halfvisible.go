@@ -1,0 +1,5 @@
+//go:build mutant_halfvisible
+
+package mutant
+
+const planted = "halfvisible"

@@ -1,0 +1,5 @@
+//go:build mutant_ignorelocks
+
+package mutant
+
+const planted = "ignorelocks"

@@ -1,0 +1,5 @@
+//go:build mutant_latecommit
+
+package mutant
+
+const planted = "latecommit"

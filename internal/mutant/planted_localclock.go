@@ -1,0 +1,5 @@
+//go:build mutant_localclock
+
+package mutant
+
+const planted = "localclock"

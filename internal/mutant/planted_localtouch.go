@@ -1,0 +1,5 @@
+//go:build mutant_localtouch
+
+package mutant
+
+const planted = "localtouch"

@@ -1,0 +1,5 @@
+//go:build mutant_lostisrefused
+
+package mutant
+
+const planted = "lostisrefused"

@@ -1,0 +1,5 @@
+//go:build mutant_newsequence
+
+package mutant
+
+const planted = "newsequence"

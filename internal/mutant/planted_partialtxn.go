@@ -1,0 +1,5 @@
+//go:build mutant_partialtxn
+
+package mutant
+
+const planted = "partialtxn"

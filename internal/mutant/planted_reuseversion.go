@@ -1,0 +1,5 @@
+//go:build mutant_reuseversion
+
+package mutant
+
+const planted = "reuseversion"

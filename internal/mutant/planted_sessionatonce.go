@@ -1,0 +1,5 @@
+//go:build mutant_sessionatonce
+
+package mutant
+
+const planted = "sessionatonce"

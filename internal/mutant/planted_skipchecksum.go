@@ -1,0 +1,5 @@
+//go:build mutant_skipchecksum
+
+package mutant
+
+const planted = "skipchecksum"

@@ -1,0 +1,5 @@
+//go:build mutant_skipcondition
+
+package mutant
+
+const planted = "skipcondition"

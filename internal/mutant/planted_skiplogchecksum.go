@@ -1,0 +1,5 @@
+//go:build mutant_skiplogchecksum
+
+package mutant
+
+const planted = "skiplogchecksum"

@@ -1,0 +1,5 @@
+//go:build mutant_skipround
+
+package mutant
+
+const planted = "skipround"

@@ -1,0 +1,5 @@
+//go:build mutant_staleproof
+
+package mutant
+
+const planted = "staleproof"

@@ -1,0 +1,5 @@
+//go:build mutant_staletouch
+
+package mutant
+
+const planted = "staletouch"

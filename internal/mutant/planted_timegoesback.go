@@ -1,0 +1,5 @@
+//go:build mutant_timegoesback
+
+package mutant
+
+const planted = "timegoesback"

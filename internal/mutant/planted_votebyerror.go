@@ -1,0 +1,5 @@
+//go:build mutant_votebyerror
+
+package mutant
+
+const planted = "votebyerror"

@@ -1,0 +1,5 @@
+//go:build mutant_wipedmember
+
+package mutant
+
+const planted = "wipedmember"
