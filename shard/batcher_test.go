@@ -318,6 +318,7 @@ func TestHoldWaitsForEntriesInFlight(t *testing.T) {
 			t.Fatalf("%d entries proposed while held", n)
 		}
 		b.release()
+		synctest.Wait()
 		if n := len(r.flying()); n != 1 {
 			t.Errorf("%d entries after release, want 1", n)
 		}
