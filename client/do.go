@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -151,6 +152,9 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	}
 	a.req.Epoch = a.table.cluster.Epoch
 	a.req.Bound = a.level.bound(a.group.account.seen.Load())
+	if mutant.NewSequence && a.seat.session != nil && a.made > 1 {
+		a.req.Sequence, _ = a.seat.session.number()
+	}
 	if a.seat.session != nil {
 		a.req.Acknowledged = a.seat.session.acknowledged()
 	}
