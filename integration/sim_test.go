@@ -26,6 +26,7 @@ type simCluster struct {
 	nodes  map[string]*simNode
 	groups int
 	logs   *slog.Logger
+	tune   func(*shard.Config) // nil: the configuration as it is
 }
 
 // simNode is a node that can be stopped and started again with what it stored.
@@ -134,10 +135,14 @@ func (c *simCluster) start(id string) error {
 	if s.init != nil {
 		init = s.init
 	}
-	node, err := shard.New(shard.Config{
+	cfg := shard.Config{
 		ID: id, Native: id + ":native", Peer: id, Store: store, Init: init,
 		Groups: c.groups, Replicas: 3, Logger: c.logs, Clock: s.clock,
-	})
+	}
+	if c.tune != nil {
+		c.tune(&cfg)
+	}
+	node, err := shard.New(cfg)
 	if err != nil {
 		return err
 	}

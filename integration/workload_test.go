@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/op"
+)
+
+// caller is one client of a cluster, simulated or real. It is used by one goroutine.
+type caller interface {
+	// do carries out one operation. The level is for reads, which are refused if
+	// nobody answers them.
+	do(o op.Op, level client.Level) (op.Result, outcome)
+	// token returns what this caller has seen, for adopt of another one: from then
+	// on its reads at level Session show as much.
+	token() any
+	adopt(token any)
+}
+
+// workload is something that clients do, and what must hold of it whatever happens
+// to the cluster meanwhile.
+type workload interface {
+	// step does one thing. Many clients call it at once, each with its own number.
+	step(a caller, who int, random *rand.Rand)
+	// settle looks at what is left, once nothing is wrong any more and nobody writes.
+	settle(a caller)
+	// verdict says what has been broken. It is called outside of fake time.
+	verdict() error
+}
+
+// spanningWorkloads returns those whose transactions span groups.
+func spanningWorkloads() map[string]workload {
+	return map[string]workload{
+		"spanning transactions": newTransactions("%s-%c"),
+		"spanning transfers":    newTransfers("{bank-1}", "{bank-2}", "{bank-3}"),
+	}
+}
+
+// workloads returns one of each of the others, by name.
+func workloads() map[string]workload {
+	return map[string]workload{
+		"registers":    newRegisters(),
+		"counters":     newCounters(),
+		"transactions": newTransactions("{%s}%c"),
+		"sets":         newSets(),
+		"transfers":    newTransfers("{bank}"),
+		"doctors":      newDoctors(),
+		"lists":        newLists(),
+		"levels":       newLevels(),
+		"lives":        newLives(),
+	}
+}
+
+// faults collects what a workload finds to be broken.
+type faults struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (f *faults) report(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.errs) < 10 {
+		f.errs = append(f.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (f *faults) verdict() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.errs...)
+}
+
+// settledRead is a linearizable read of a cluster that is well.
+func (f *faults) settledRead(a caller, o op.Op) (op.Result, bool) {
+	for end := time.Now().Add(patience); ; {
+		res, out := a.do(o, client.Linearizable)
+		if out == done {
+			return res, true
+		}
+		if time.Now().After(end) {
+			f.report("%s is not answered within %v by a cluster that is well", describeOp(o), patience)
+			return res, false
+		}
+	}
+}
+
+// writes gives every write a value of its own.
+type writes struct{ last atomic.Int64 }
+
+func (w *writes) next() []byte { return fmt.Append(nil, w.last.Add(1)) }
+
+// series hands out one object after another, a few at a time: the search for an order
+// is only short for objects that see few operations.
+type series[T any] struct {
+	width, uses int // objects in use at once, operations on each
+	create      func(n int) T
+
+	mu    sync.Mutex
+	used  int
+	all   []T
+	inUse []T
+}
+
+func (s *series[T]) pick(random *rand.Rand) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used%(s.width*s.uses) == 0 {
+		s.inUse = nil
+		for range s.width {
+			x := s.create(len(s.all))
+			s.inUse, s.all = append(s.inUse, x), append(s.all, x)
+		}
+	}
+	s.used++
+	return s.inUse[random.IntN(s.width)]
+}
+
+// made returns all objects so far.
+func (s *series[T]) made() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
