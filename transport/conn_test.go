@@ -176,6 +176,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 		{op.Stat{Key: []byte("k")}, false},
 		{op.MGet{Keys: [][]byte{[]byte("k")}}, false},
 		{op.Scan{Cursor: op.ScanCursor(0, nil), Limit: 1}, false},
+		{op.GetTxn{}, false},
 		{op.Hello{}, false},
 		{op.ClusterMap{}, false},
 		{op.Status{}, false},
@@ -185,10 +186,16 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 		{op.Add{Key: []byte("k")}, true},
 		{op.MSet{}, true},
 		{op.MDelete{Keys: [][]byte{[]byte("k")}}, true},
+		{op.Txn{}, true},
+		{op.OpenSession{}, true},
 		{op.Transfer{}, true},
 		{op.SetConfig{}, true},
 		{op.Sweep{Limit: 1}, true},
 		{op.Configure{}, true},
+		{op.Prepare{}, true},
+		{op.Decide{}, true},
+		{op.Finish{}, true},
+		{op.Forget{}, true},
 	}
 	if got, want := len(operations), len(op.Specs()); got != want {
 		t.Errorf("the table has %d operations, there are %d", got, want)

@@ -22,6 +22,9 @@ func TestBadRequestIsAnswered(t *testing.T) {
 		seal(f, kindRequest, 77)
 		return f
 	}
+	ask := func(level byte, operation ...byte) []byte {
+		return body(append([]byte{0x94, 0, level, 0, 0x94, 0, 0, 0}, operation...)...)
+	}
 	for _, tc := range []struct {
 		name  string
 		frame []byte
@@ -29,13 +32,13 @@ func TestBadRequestIsAnswered(t *testing.T) {
 	}{
 		{"empty body", body(), "request"},
 		{"no array", body(0x01), "request"},
-		{"unknown level", body(0x93, 0, 9, 0x92, 1, 0xa1, 'k'), "request"},
-		{"unknown code", body(0x93, 0, 0, 0x91, 0x7f), "code"},
-		{"code over a byte", body(0x93, 0, 0, 0x91, 0xcd, 0xff, 0xff), "code"},
-		{"too few fields", body(0x93, 0, 0, 0x91, 1), "request"},
-		{"truncated key", body(0x93, 0, 0, 0x92, 1, 0xc4, 0xff, 'k'), "request"},
-		{"key length of 4 GiB", body(0x93, 0, 0, 0x92, 1, 0xc6, 0xff, 0xff, 0xff, 0xff), "request"},
-		{"bytes behind the request", body(0x93, 0, 0, 0x92, 1, 0xa1, 'k', 0), "request"},
+		{"unknown level", ask(9, 0x92, 1, 0xa1, 'k'), "request"},
+		{"unknown code", ask(0, 0x91, 0x7f), "code"},
+		{"code over a byte", ask(0, 0x91, 0xcd, 0xff, 0xff), "code"},
+		{"too few fields", ask(0, 0x91, 1), "request"},
+		{"truncated key", ask(0, 0x92, 1, 0xc4, 0xff, 'k'), "request"},
+		{"key length of 4 GiB", ask(0, 0x92, 1, 0xc6, 0xff, 0xff, 0xff, 0xff), "request"},
+		{"bytes behind the request", ask(0, 0x92, 1, 0xa1, 'k', 0), "request"},
 		{"garbage", body(bytes.Repeat([]byte{0xdd}, 300)...), "request"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
