@@ -31,11 +31,6 @@ func setConfig(ctx context.Context, c *Client) error {
 	return c.SetConfig(ctx, "max-bytes", "1GiB")
 }
 
-func status(ctx context.Context, c *Client) error {
-	_, err := c.Status(ctx)
-	return err
-}
-
 func TestRetryRules(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -79,10 +74,6 @@ func TestRetryRules(t *testing.T) {
 			script: []reply{unknown, done}, asked: []string{"n1", "n2"}, paused: true},
 		{name: "a read whose connection broke is repeated at once", call: get,
 			script: []reply{lost, lost, done}, asked: []string{"n1", "n2", "n3"}},
-		{name: "so is a question about the cluster, by any other node", call: status,
-			script: []reply{lost, func(context.Context, op.Op) (op.Result, error) {
-				return op.Result{Detail: op.EncodeDetail([]op.NodeStatus{})}, nil
-			}}, asked: []string{"n1", "n3"}},
 		{name: "what breaks a rule is not repeated", call: get,
 			script: []reply{answers(op.Invalid("key", "is bad")), done}, asked: []string{"n1"}, err: ErrRefused},
 		{name: "nor what the connection finds too long", call: get,
@@ -112,6 +103,22 @@ func TestRetryRules(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestQuestionsAboutTheClusterAreRepeatedAtAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.follow(lost, func(context.Context, op.Op) (op.Result, error) {
+			return op.Result{Detail: op.EncodeDetail([]op.NodeStatus{})}, nil
+		})
+		c := s.client(t, Config{})
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.trail(); len(got) != 2 || got[0] != "n1" || got[1] == "n1" {
+			t.Errorf("asked %v, want n1, which was met, and then another one", got)
+		}
+	})
 }
 
 func TestDeadlineWithoutEffectIsUnavailable(t *testing.T) {

@@ -21,7 +21,7 @@ func TestWipedNodeIsRefused(t *testing.T) {
 	wiped := c.nodes[2]
 	wiped.stop()
 	wiped.wipe()
-	wiped.refuse("replace the node")
+	wiped.refuse("restore its directory")
 	c.want("before", "1")
 	c.set("after", "2")
 	c.want("after", "2")
@@ -42,7 +42,7 @@ func TestWipedNodeDoesNotMakeAQuorum(t *testing.T) {
 
 	wiped.wipe()
 	away.start()
-	wiped.refuse("replace the node")
+	wiped.refuse("restore its directory")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if v, err := c.client.Get(ctx, "key-0", client.At(client.Linearizable)); err == nil {

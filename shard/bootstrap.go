@@ -24,7 +24,7 @@ func bootstrap(conf *raft.Config, c replicaConfig, st *storage.Replica, transpor
 	switch {
 	case born && (term == 0 || !history):
 		return fmt.Errorf("group %d: the replica's term or log is gone from the data directory; "+
-			"it must not vote again: restore the directory, or replace this node", c.group)
+			"it must not vote again: restore the directory as it was", c.group)
 	case born:
 		return nil
 	case !history:

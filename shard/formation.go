@@ -112,7 +112,7 @@ func (n *Node) admit(id string, g greeting) error {
 		return formationError("%s belongs to cluster %s, of which this node is no member; --init forms new clusters only", id, g.Cluster)
 	case remembered != self.Incarnation && !mutant.WipedMember:
 		return formationError("%s belongs to cluster %s and knows %s with another data directory; "+
-			"an emptied node must not come back under its old id: restore its directory or replace the node", id, g.Cluster, self.Node)
+			"an emptied node must not come back under its old id: restore its directory as it was", id, g.Cluster, self.Node)
 	case !slices.Equal(sortedKeys(g.Members), initIDs(n.cfg.Init)):
 		return formationError("%s belongs to cluster %s of the members %v, this node was given %v; --init must be the same everywhere",
 			id, g.Cluster, sortedKeys(g.Members), initIDs(n.cfg.Init))

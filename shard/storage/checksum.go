@@ -24,7 +24,7 @@ func (l checkedLogs) GetLog(index uint64, entry *raft.Log) error {
 		return err
 	}
 	if !removeChecksum(&got) || got.Index != index {
-		return fmt.Errorf("log entry %d: %w; %s", index, ErrDamaged, adviseReplace)
+		return fmt.Errorf("log entry %d: %w; %s", index, ErrDamaged, adviseRestore)
 	}
 	*entry = got
 	return nil

@@ -38,7 +38,7 @@ func (d *Dir) LoadMap() ([]byte, error) {
 	}
 	n := len(b) - checksumBytes
 	if n < 0 || binary.BigEndian.Uint64(b[n:]) != xxhash.Sum64(b[:n]) {
-		return nil, fmt.Errorf("data directory %s: %s: %w: wrong checksum; %s", d.path, mapFile, ErrDamaged, adviseReplace)
+		return nil, fmt.Errorf("data directory %s: %s: %w: wrong checksum; %s", d.path, mapFile, ErrDamaged, adviseRestore)
 	}
 	return b[:n], nil
 }

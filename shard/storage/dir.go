@@ -19,7 +19,7 @@ const (
 	// maxReason bounds a quarantine's reason, in bytes.
 	maxReason = 4 << 10
 
-	adviseReplace = "restore the directory, or replace the node with an empty one"
+	adviseRestore = "restore the directory as it was; the cluster refuses a node that was emptied"
 )
 
 // Dir is a node's data directory, locked while open. Its methods may be called

@@ -44,8 +44,8 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"another node's directory": {identity(`{"format": 1, "node": "n2", ` + incarnation + `}`), ErrForeign, "n2"},
 		"a newer format":           {identity(`{"format": 2, "node": "n1", "more": []}`), ErrNewer, "this program knows 1"},
-		"no JSON":                  {identity(`{"format": 1, "no`), ErrDamaged, "replace the node"},
-		"an empty file":            {identity(``), ErrDamaged, "replace the node"},
+		"no JSON":                  {identity(`{"format": 1, "no`), ErrDamaged, "refuses a node that was emptied"},
+		"an empty file":            {identity(``), ErrDamaged, "refuses a node that was emptied"},
 		"an oversized file":        {identity(strings.Repeat(" ", maxIdentity+1)), ErrDamaged, "more than"},
 		"format 0":                 {identity(`{"node": "n1", ` + incarnation + `}`), ErrDamaged, "format is 0"},
 		"an unknown field":         {identity(`{"format": 1, "node": "n1", "x": 1, ` + incarnation + `}`), ErrDamaged, "unknown field"},

@@ -93,7 +93,7 @@ func checkCovered(logs logStore, snapshot uint64) error {
 		return err
 	}
 	if first > snapshot+1 {
-		return fmt.Errorf("%w: the log begins at %d, the newest snapshot ends at %d; %s", ErrDamaged, first, snapshot, adviseReplace)
+		return fmt.Errorf("%w: the log begins at %d, the newest snapshot ends at %d; %s", ErrDamaged, first, snapshot, adviseRestore)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func asDamage(err error) error {
 	}
 	for _, sign := range []error{fs.ErrNotExist, wal.ErrCorrupt, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
 		if errors.Is(err, sign) {
-			return fmt.Errorf("%w: %w; %s", ErrDamaged, err, adviseReplace)
+			return fmt.Errorf("%w: %w; %s", ErrDamaged, err, adviseRestore)
 		}
 	}
 	return err

@@ -87,7 +87,7 @@ func loadIdentity(dir, node string) (Identity, error) {
 
 func createIdentity(dir, node string) (Identity, error) {
 	if _, err := os.Lstat(filepath.Join(dir, groupsDir)); !errors.Is(err, fs.ErrNotExist) {
-		return Identity{}, fmt.Errorf("%w: %s is missing while %s exists; %s", ErrDamaged, identityFile, groupsDir, adviseReplace)
+		return Identity{}, fmt.Errorf("%w: %s is missing while %s exists; %s", ErrDamaged, identityFile, groupsDir, adviseRestore)
 	}
 	id := newIdentity(node)
 	return id, id.save(dir)
@@ -104,7 +104,7 @@ func (id Identity) save(dir string) error {
 func decodeIdentity(b []byte) (Identity, error) {
 	var version struct{ Format int }
 	if err := json.Unmarshal(b, &version); err != nil {
-		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseReplace)
+		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
 	if version.Format > identityFormat {
 		return Identity{}, fmt.Errorf("%w: %d, this program knows %d; start the version that wrote it, or a later one", ErrNewer, version.Format, identityFormat)
@@ -113,10 +113,10 @@ func decodeIdentity(b []byte) (Identity, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&id); err != nil {
-		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseReplace)
+		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
 	if err := id.check(); err != nil {
-		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseReplace)
+		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
 	return id, nil
 }
@@ -151,7 +151,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s: %w: it has more than %d bytes; %s", filepath.Base(path), ErrDamaged, limit, adviseReplace)
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes; %s", filepath.Base(path), ErrDamaged, limit, adviseRestore)
 	}
 	return b, nil
 }

@@ -39,7 +39,7 @@ func checkAllocated(dir string, tail types.SegmentInfo) error {
 	if header == unwritten {
 		return os.Remove(path)
 	}
-	return fmt.Errorf("%w: segment %s has %d bytes of %d; %s", ErrDamaged, segment.FileName(tail), stat.Size(), tail.SizeLimit, adviseReplace)
+	return fmt.Errorf("%w: segment %s has %d bytes of %d; %s", ErrDamaged, segment.FileName(tail), stat.Size(), tail.SizeLimit, adviseRestore)
 }
 
 // segmentFS is raft-wal's file system, save that a segment which is written on after

@@ -69,7 +69,7 @@ func sweepSnapshots(dir string) (newest uint64, err error) {
 	}
 	for _, path := range half {
 		if newest == 0 && !strings.HasSuffix(path, tmpEnd) {
-			return 0, fmt.Errorf("snapshot %s: %w; %s", path, ErrDamaged, adviseReplace)
+			return 0, fmt.Errorf("snapshot %s: %w; %s", path, ErrDamaged, adviseRestore)
 		}
 		if err := os.RemoveAll(path); err != nil {
 			return 0, err
@@ -114,7 +114,7 @@ func (s *fileSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 func (s *fileSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, state, err := s.FileSnapshotStore.Open(id)
 	if err != nil {
-		return nil, nil, fmt.Errorf("snapshot %s: %w; if it is damaged, %s", filepath.Join(s.dir, id), err, adviseReplace)
+		return nil, nil, fmt.Errorf("snapshot %s: %w; if it is damaged, %s", filepath.Join(s.dir, id), err, adviseRestore)
 	}
 	return meta, state, nil
 }

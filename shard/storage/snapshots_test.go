@@ -236,7 +236,7 @@ func TestSnapshotWithADamagedByteIsNotOpened(t *testing.T) {
 	if err != nil || len(metas) != 1 {
 		t.Fatalf("listed %v, %v; want the damaged one and no other in its place", metas, err)
 	}
-	if _, _, err := r.Snapshots.Open(metas[0].ID); err == nil || !strings.Contains(err.Error(), "replace the node") {
+	if _, _, err := r.Snapshots.Open(metas[0].ID); err == nil || !strings.Contains(err.Error(), "refuses a node that was emptied") {
 		t.Errorf("err = %v, want one that says what to do", err)
 	}
 }
