@@ -230,6 +230,7 @@ func (c *simCaller) txn(o op.Txn) (op.Result, outcome) {
 	case res.Err == nil:
 		return res, done
 	case !errors.Is(res.Err, op.ErrUnknownOutcome):
+		c.pause()
 		return res, refused
 	}
 	for end := time.Now().Add(simCallTimeout); time.Now().Before(end); c.pause() {
