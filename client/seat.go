@@ -9,7 +9,11 @@ import (
 
 // numbered reports whether o is a write that takes a seat in a session.
 func numbered(o op.Op) bool {
-	return op.SpecOf(o.Code()).Class == op.ClassWrite && o.Code() != op.CodeOpenSession && !spans(o)
+	switch o.Code() {
+	case op.CodeOpenSession, op.CodeAbortTxn:
+		return false
+	}
+	return op.SpecOf(o.Code()).Class == op.ClassWrite && !spans(o)
 }
 
 // sit takes a seat in a session with the group, or pauses if there is none for now.

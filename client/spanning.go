@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 )
@@ -71,7 +72,7 @@ func spans(o op.Op) bool {
 
 // doSpanning does a transaction over several groups. Each attempt has an id of its own,
 // by which its outcome can be asked for when its answer is lost: then the transaction
-// is repeated only if it was aborted.
+// is repeated only if it was aborted, or could be.
 func (c *Client) doSpanning(ctx context.Context, o op.Txn) (op.Result, error) {
 	if len(o.Else) > 0 {
 		return op.Result{}, op.Invalid("else", "cannot be part of a transaction whose keys belong to several groups; give them the same {tag}")
@@ -88,7 +89,7 @@ func (c *Client) doSpanning(ctx context.Context, o op.Txn) (op.Result, error) {
 			return op.Result{}, err
 		}
 		sent := a.req.Op.(op.Txn)
-		switch c.awaitTxn(ctx, txnIDOf(sent)) {
+		switch c.settleTxn(ctx, txnIDOf(sent)) {
 		case TxnCommitted:
 			return op.Result{}, nil
 		case TxnUndecided:
@@ -108,10 +109,22 @@ func (c *Client) txnTicket(o op.Txn) Ticket {
 	return Ticket{Cluster: c.cluster, Group: c.table.Load().slots[o.Home()].id, Operation: op.Append(nil, o)}
 }
 
-// awaitTxn asks until the transaction is decided, or ctx ends.
-func (c *Client) awaitTxn(ctx context.Context, id TxnID) TxnOutcome {
+// settlePatience is for how long a transaction without an answer may go on before its
+// caller has it aborted: longer than one takes, but for faults.
+const settlePatience = time.Second
+
+// settleTxn asks until the transaction is decided, and after a while has it aborted. It
+// is undecided only if ctx ends.
+func (c *Client) settleTxn(ctx context.Context, id TxnID) TxnOutcome {
+	begun := time.Now()
 	for try := 0; ctx.Err() == nil && c.ctx.Err() == nil; try++ {
-		if outcome, err := c.GetTxn(ctx, id); err == nil && outcome != TxnUndecided {
+		outcome, err := c.GetTxn(ctx, id)
+		if err == nil && outcome == TxnUndecided && time.Since(begun) >= settlePatience {
+			var res op.Result
+			res, err = c.do(ctx, op.AbortTxn{ID: id.id[:], Home: id.home}, Local)
+			outcome = TxnOutcome(res.Number)
+		}
+		if err == nil && outcome != TxnUndecided {
 			return outcome
 		}
 		c.sleep(ctx, c.backoff.after(try))
@@ -149,7 +162,7 @@ func (t Ticket) Txn() (id TxnID, ok bool) {
 func (c *Client) resolveTxn(ctx context.Context, t Ticket, id TxnID) (Resolution, error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	switch c.awaitTxn(ctx, id) {
+	switch c.settleTxn(ctx, id) {
 	case TxnCommitted:
 		return Resolution{Txn: TxnResult{Met: true}}, nil
 	case TxnAborted:

@@ -136,6 +136,12 @@ func TestUnknownTransactionsOverGroupsCarryTheirID(t *testing.T) {
 		if !arrives && (outcome != client.TxnUndecided || !errors.Is(err, client.ErrUnknownOutcome)) {
 			t.Errorf("%s: %v; resolved %+v, %v", name, outcome, res, err)
 		}
+		if _, err = c.Resolve(t.Context(), ticket); arrives && err != nil || !arrives && !errors.Is(err, client.ErrUnavailable) {
+			t.Errorf("%s: resolved with patience: %v", name, err)
+		}
+		if outcome = must[client.TxnOutcome](t)(c.GetTxn(t.Context(), id)); (outcome == client.TxnCommitted) != arrives || outcome == client.TxnUndecided {
+			t.Errorf("%s: %v in the end", name, outcome)
+		}
 	}
 	for _, text := range []string{"", "abc", "fff-00", "1000-" + strings.Repeat("0", 32), "0AB-" + strings.Repeat("0", 32), "0ab-" + strings.Repeat("0", 31) + "g"} {
 		if id, err := client.ParseTxnID(text); !errors.Is(err, client.ErrRefused) {

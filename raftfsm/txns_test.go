@@ -177,6 +177,8 @@ func TestTheFirstDecisionStands(t *testing.T) {
 		"abort, then all else":      {10, []op.Write{abort(1), commit(1), abort(1), commit(2)}, "2 2 2 2", op.Aborted, ""},
 		"after it is forgotten":     {10, []op.Write{commit(1), op.Forget{Attempt: attemptOf(1, 1)}, commit(1), commit(2), abort(1)}, "1 0 1 2+ 1", op.Committed, "1"},
 		"forget of another attempt": {10, []op.Write{commit(1), op.Forget{Attempt: attemptOf(1, 2)}, commit(1)}, "1 0 1", op.Committed, "1"},
+		"abandoned, then commit":    {10, []op.Write{op.AbortTxn{ID: attemptOf(1, 1).ID, Home: 7}, commit(1), abort(1)}, "2 2 2", op.Aborted, ""},
+		"commit, then abandoned":    {10, []op.Write{commit(1), op.AbortTxn{ID: attemptOf(1, 1).ID, Home: 7}}, "1 1", op.Committed, "1"},
 		"at the deadline":           {txnDeadline, []op.Write{commit(1)}, "1", op.Committed, "1"},
 		"past the deadline":         {txnDeadline + 1, []op.Write{commit(1)}, "2", op.Undecided, ""},
 		"past it, aborted":          {txnDeadline + 1, []op.Write{abort(1), commit(1)}, "2 2", op.Aborted, ""},
