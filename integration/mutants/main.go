@@ -1,0 +1,131 @@
+// Command mutants proves that the tests find faults. It plants each fault of
+// internal/mutant in a build of its own and runs the tests that must notice it. A fault
+// is caught if at least one of them fails in each package named for it; a build that
+// fails, or a test that runs out of time, catches nothing.
+//
+// It prints a line for each fault, then "N planted, N caught", and exits with 1 unless
+// these are equal. Arguments are the names of the faults to plant; without any, it
+// plants all. The tests must pass while nothing is planted: it looks first.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+// budget is the most that the tests of one fault may take, their build included.
+const budget = 5 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	chosen, err := choose(os.Args[1:])
+	if err == nil {
+		err = check(ctx, chosen)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// choose returns the plants of these names, all without any.
+func choose(names []string) ([]plant, error) {
+	if len(names) == 0 {
+		return plants, nil
+	}
+	var chosen []plant
+	for _, name := range names {
+		p, ok := find(name)
+		if !ok {
+			return nil, fmt.Errorf("there is no fault %q", name)
+		}
+		chosen = append(chosen, p)
+	}
+	return chosen, nil
+}
+
+func find(name string) (plant, bool) {
+	for _, p := range plants {
+		if p.fault == name {
+			return p, true
+		}
+	}
+	return plant{}, false
+}
+
+// check plants one fault after the other.
+func check(ctx context.Context, chosen []plant) error {
+	began := time.Now()
+	if err := passWithout(ctx, chosen); err != nil {
+		return err
+	}
+	fmt.Printf("nothing planted: the tests pass  %s\n", seconds(began))
+	caught := 0
+	for _, p := range chosen {
+		began := time.Now()
+		verdict, ok, err := try(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.fault, err)
+		}
+		if ok {
+			caught++
+		}
+		fmt.Printf("%-16s %s  %s\n", p.fault, verdict, seconds(began))
+	}
+	fmt.Printf("%d planted, %d caught\n", len(chosen), caught)
+	if caught < len(chosen) {
+		return fmt.Errorf("%d faults passed the tests", len(chosen)-caught)
+	}
+	return nil
+}
+
+func seconds(since time.Time) string { return fmt.Sprintf("(%.0f s)", time.Since(since).Seconds()) }
+
+// passWithout runs all tests of the plants in a build without faults.
+func passWithout(ctx context.Context, chosen []plant) error {
+	tests := map[string][]string{} // by package
+	for _, p := range chosen {
+		for _, n := range p.nets {
+			tests[n.pkg] = append(tests[n.pkg], n.tests...)
+		}
+	}
+	for pkg, names := range tests {
+		o, err := run(ctx, "", net{pkg, names})
+		switch {
+		case err != nil:
+			return err
+		case len(o.failed) > 0:
+			return fmt.Errorf("%s fails while nothing is planted", o.failed[0])
+		}
+		for _, name := range names {
+			if !o.passed[name] {
+				return fmt.Errorf("%s has no test %s that passes while nothing is planted", pkg, name)
+			}
+		}
+	}
+	return nil
+}
+
+// try plants p. The verdict names a test that failed for each package, or the package
+// that let the fault pass.
+func try(ctx context.Context, p plant) (verdict string, caught bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	var by []string
+	for _, n := range p.nets {
+		o, err := run(ctx, p.fault, n)
+		switch {
+		case err != nil:
+			return "", false, err
+		case len(o.failed) == 0:
+			return "PASSED the tests of " + n.pkg, false, nil
+		}
+		by = append(by, n.pkg+" "+o.failed[0])
+	}
+	return "caught by " + strings.Join(by, ", "), true, nil
+}

@@ -1,0 +1,50 @@
+package main
+
+// plant is a fault of internal/mutant and the nets that must catch it, each of them.
+type plant struct {
+	fault string
+	nets  []net
+}
+
+// net is tests of one package, of which one must fail.
+type net struct {
+	pkg   string // folder from the module's root
+	tests []string
+}
+
+// order is all workloads through all troubles, in fake time. What they were told is
+// checked by search for an order that explains it.
+var order = net{"integration", []string{"TestSimOrderHolds"}}
+
+var plants = []plant{
+	{"skipcondition", []net{order, {"raftfsm", []string{"TestConditions"}}}},
+	{"clampunasked", []net{order, {"raftfsm", []string{"TestAddWithinBounds"}}}},
+	{"reuseversion", []net{order, {"raftfsm", []string{"TestVersionsNeverRepeat"}}}},
+	{"partialtxn", []net{order, {"raftfsm", []string{"TestAllOrNothing"}}}},
+	{"ackatpropose", []net{order, {"shard", []string{"TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce"}}}},
+	{"lostisrefused", []net{order, {"shard", []string{"TestOutcomesOfRaftErrors"}}}},
+
+	{"executetwice", []net{order, {"client", []string{"TestEveryCallCountsOnce"}}}},
+	{"forgetsessions", []net{order, {"raftfsm", []string{"TestRepeatsGetTheFirstAnswer"}}}},
+	{"newsequence", []net{{"client", []string{"TestEveryCallCountsOnce"}}}},
+
+	{"ignorelocks", []net{order, {"raftfsm", []string{"TestPreparedKeysAreLocked"}}}},
+	{"halfvisible", []net{order, {"raftfsm", []string{"TestPreparedKeysAreLocked"}}}},
+	{"finishundecided", []net{order}},
+	{"latecommit", []net{{"raftfsm", []string{"TestTheFirstDecisionStands"}}}},
+
+	{"skipround", []net{order, {"integration", []string{"TestSimLeaderCutOffAnswersNoLinearizableRead"}}}},
+	{"staleproof", []net{order, {"shard", []string{"TestAProofServesReadsUntilItIsTooOldForThem"}}}},
+	{"sessionatonce", []net{order, {"integration", []string{"TestSimSessionReadsWaitOrGoToTheLeader"}}}},
+
+	{"localclock", []net{order}},
+	{"timegoesback", []net{{"raftfsm", []string{"TestDeadlines"}}}},
+	{"localtouch", []net{{"raftfsm", []string{"TestReadsHintAtOldKeys"}}}},
+	{"staletouch", []net{{"lru", []string{"TestCacheIsItsModel"}}}},
+	{"evictprotected", []net{{"raftfsm", []string{"TestCountersAreEvictedUnlessProtected"}}}},
+
+	{"skipchecksum", []net{{"raftfsm", []string{"TestRestoreRefusesDamage"}}}},
+	{"skiplogchecksum", []net{{"shard/storage", []string{"TestDamagedByteIsNeverReturned"}}}},
+	{"votebyerror", []net{{"transport/peer", []string{"TestUnknownReplicaIsAnErrorThatIsNoVote"}}}},
+	{"wipedmember", []net{{"integration", []string{"TestSimFormationRefusesAnotherSet", "TestWipedNodeIsRefused"}}}},
+}
