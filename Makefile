@@ -4,7 +4,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
 BENCH ?= --op set --clients 256 --duration 10s
 
-.PHONY: run build test check fuzz bench clean
+.PHONY: run build test check fuzz mutants bench clean
 
 # run starts a three-node cluster on this machine; its data stays in ./.ringraft.
 run: build
@@ -32,6 +32,11 @@ fuzz:
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
 	done
+
+# mutants plants faults, one after the other, and looks whether the tests find them;
+# FAULTS="skipround localclock" plants only these.
+mutants:
+	go run ./integration/mutants $(FAULTS)
 
 # bench measures a cluster of its own: how fast durable writes are, then the longest
 # gap in their acknowledgements when a node, which leads, is killed in the middle.
