@@ -79,7 +79,7 @@ func TestPreparedKeysAreLocked(t *testing.T) {
 		for _, o := range hidden {
 			_, wait := f.ReadWhole(o, 0, nil)
 			if wait == nil {
-				t.Errorf("%s does not wait", o.Code())
+				t.Fatalf("%s does not wait", o.Code())
 			}
 			released = append(released, wait)
 		}
