@@ -31,7 +31,7 @@ func decodeResult(body []byte) (op.Result, error) {
 	if err != nil {
 		return op.Result{}, err
 	}
-	if len(res.Value) == 0 && len(res.Items) == 0 && len(res.Next) == 0 && len(res.Detail) == 0 {
+	if len(res.Value)+len(res.Items)+len(res.Next)+len(res.Detail)+len(res.Results) == 0 {
 		res.Value, res.Next, res.Detail = nil, nil, nil
 		return res, nil
 	}

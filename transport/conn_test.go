@@ -59,21 +59,43 @@ func TestDoCarriesRequestsAndResults(t *testing.T) {
 
 func TestResultsOwnTheirMemory(t *testing.T) {
 	t.Parallel()
-	_, addr := serveTCP(t, ServerConfig{Handler: echo})
-	c := dialConn(t, addr, ConnConfig{})
-	key := func(i int) string { return fmt.Sprintf("%0*d", 1+i%50, i) }
-	var kept [2000][]byte
-	for i := range kept {
-		res, err := c.Do(t.Context(), &op.Request{Op: get(key(i))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept[i] = res.Value
-	}
-	for i, got := range kept {
-		if string(got) != key(i) {
-			t.Fatalf("value %d has become %q, want %q", i, got, key(i))
-		}
+	for name, part := range map[string]struct {
+		with func(b []byte) op.Result
+		of   func(res op.Result) []byte
+	}{
+		"value":  {func(b []byte) op.Result { return op.Result{Value: b} }, func(res op.Result) []byte { return res.Value }},
+		"next":   {func(b []byte) op.Result { return op.Result{Next: b} }, func(res op.Result) []byte { return res.Next }},
+		"detail": {func(b []byte) op.Result { return op.Result{Detail: b} }, func(res op.Result) []byte { return res.Detail }},
+		"item": {
+			func(b []byte) op.Result { return op.Result{Items: []op.Item{{Key: []byte("k"), Value: b}}} },
+			func(res op.Result) []byte { return res.Items[0].Value },
+		},
+		"result of a transaction": {
+			func(b []byte) op.Result { return op.Result{Results: []op.Result{{Value: b}}} },
+			func(res op.Result) []byte { return res.Results[0].Value },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, addr := serveTCP(t, ServerConfig{Handler: handlerFunc(func(req op.Request, reply op.Replier) {
+				reply.Reply(part.with(req.Op.(op.Get).Key))
+			})})
+			c := dialConn(t, addr, ConnConfig{})
+			key := func(i int) string { return fmt.Sprintf("%0*d", 1+i%50, i) }
+			var kept [2000][]byte
+			for i := range kept {
+				res, err := c.Do(t.Context(), &op.Request{Op: get(key(i))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept[i] = part.of(res)
+			}
+			for i, got := range kept {
+				if string(got) != key(i) {
+					t.Fatalf("what answer %d said has become %q, want %q", i, got, key(i))
+				}
+			}
+		})
 	}
 }
 
