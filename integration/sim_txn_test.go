@@ -82,6 +82,17 @@ func TestSimTransactionsSpanGroups(t *testing.T) {
 		if got := c.do(op.Get{Key: b}, op.Linearizable); string(got.Value) != "5" {
 			t.Errorf("b is %q, want 5", got.Value)
 		}
+		for _, part := range []op.Op{
+			op.Prepare{Attempt: op.Attempt{ID: ids.next()}, Ops: []op.Op{op.Get{Key: a}}}, op.Decide{Attempt: op.Attempt{ID: ids.next()}},
+			op.Finish{Attempt: op.Attempt{ID: ids.next()}}, op.Forget{Attempt: op.Attempt{ID: ids.next()}},
+		} {
+			if res := c.at("n1", part, op.Local); !errors.Is(res.Err, op.ErrRefused) || res.Err.Field != "code" {
+				t.Errorf("%s from a client: %+v", part.Code(), res)
+			}
+		}
+		if res := c.at("n1", op.Txn{Then: unmet.Then, Compares: unmet.Compares}, op.Local); !errors.Is(res.Err, op.ErrRefused) {
+			t.Errorf("without an id: %+v", res)
+		}
 		time.Sleep(time.Second)
 		c.noLocks()
 	})
