@@ -28,7 +28,13 @@ const (
 )
 
 // answer is what came back for an operation; nil stands for an unknown outcome.
-type answer = *op.Result
+type answer = *told
+
+type told struct {
+	op.Result
+	// brief says that a write's Version, if it is 0, and Found were not told.
+	brief bool
+}
 
 // history is what callers asked of one object and were told, in the order in which
 // they did. What was refused is not in it: if it has an effect, no order explains that.
@@ -46,7 +52,7 @@ func (h *history) do(a caller, who int, o op.Op) (op.Result, outcome) {
 	res, out := a.do(o, client.Linearizable)
 	switch {
 	case out == done:
-		h.add(porcupine.Operation{ClientId: who, Input: o, Output: answer(&res), Call: called, Return: h.tick()})
+		h.add(porcupine.Operation{ClientId: who, Input: o, Output: &told{res, a.brief()}, Call: called, Return: h.tick()})
 	case out == unknown:
 		h.add(porcupine.Operation{ClientId: who, Input: o, Output: answer(nil), Call: called, Return: math.MaxInt64})
 	}

@@ -79,7 +79,7 @@ func eachShown(o op.Op, res answer, note func(key []byte, version uint64, value 
 		}
 	case op.Txn:
 		for i, r := range res.Results {
-			if err := eachShown(branchOf(o, res.Unmet)[i], &r, note); err != nil {
+			if err := eachShown(branchOf(o, res.Unmet)[i], &told{Result: r}, note); err != nil {
 				return err
 			}
 		}
@@ -115,6 +115,8 @@ func (c cell) step(o op.Op, res answer, seen values) (cell, bool) {
 			return c.refuses(o.Cond, res)
 		case !c.found:
 			return c, res == nil || !res.Unmet && !res.Found && res.Version == 0
+		case res != nil && !res.Found:
+			return c, false
 		}
 		next, ok := c.becomes("", res)
 		next.found, next.exact = false, false
@@ -175,11 +177,14 @@ func (c cell) becomes(value string, res answer) (cell, bool) {
 	if res == nil {
 		return next, true
 	}
-	if res.Unmet || res.Found != c.found || res.Version <= c.version {
+	switch {
+	case res.Unmet, !res.brief && res.Found != c.found:
 		return c, false
+	case res.brief && res.Version == 0:
+		return next, true
 	}
 	next.version, next.exact = res.Version, true
-	return next, true
+	return next, res.Version > c.version
 }
 
 func (c cell) add(o op.Add, res answer, seen values) (cell, bool) {
@@ -212,7 +217,7 @@ func (c cell) add(o op.Add, res answer, seen values) (cell, bool) {
 func describeOperation(input, output any) string {
 	said := "unknown"
 	if res := output.(answer); res != nil {
-		said = describeResult(*res)
+		said = describeResult(res.Result)
 	}
 	return fmt.Sprintf("%s → %s", describeOp(input.(op.Op)), said)
 }

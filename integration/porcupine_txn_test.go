@@ -63,10 +63,10 @@ func resultsOf(res answer) (each []answer) {
 		return nil
 	}
 	for _, it := range res.Items {
-		each = append(each, &op.Result{Version: it.Version, Found: it.Found, Value: it.Value})
+		each = append(each, &told{Result: op.Result{Version: it.Version, Found: it.Found, Value: it.Value}})
 	}
-	for i := range res.Results {
-		each = append(each, &res.Results[i])
+	for _, r := range res.Results {
+		each = append(each, &told{Result: r})
 	}
 	return each
 }

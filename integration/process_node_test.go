@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +25,8 @@ type liveNode struct {
 	native, peer string // addresses
 	data         string // directory
 	args         []string
-	log          string // path; it outlives restarts
+	launcher     []string // a command that becomes the program given to it, or none
+	log          string   // path; it outlives restarts
 
 	process *os.Process
 	stdin   io.Closer     // the process ends when it closes: no test leaves one behind
@@ -40,7 +42,8 @@ func (n *liveNode) start() {
 		n.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program(n.t), n.args...)
+	command := slices.Concat(n.launcher, []string{program(n.t)}, n.args)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = cleanEnv()
 	cmd.Stdout, cmd.Stderr = log, log
 	stdin, err := cmd.StdinPipe()

@@ -91,6 +91,8 @@ func (c *simCaller) do(o op.Op, level client.Level) (op.Result, outcome) {
 	return res, out
 }
 
+func (c *simCaller) brief() bool { return false }
+
 func (c *simCaller) token() any { return maps.Clone(c.seen) }
 
 func (c *simCaller) adopt(token any) {

@@ -22,6 +22,9 @@ type caller interface {
 	// on its reads at level Session show as much.
 	token() any
 	adopt(token any)
+	// brief reports that answers to single writes may not tell all that a node tells:
+	// neither Found of a Set nor Version of a Delete nor either of an Add.
+	brief() bool
 }
 
 // workload is something that clients do, and what must hold of it whatever happens

@@ -1,0 +1,102 @@
+package integration
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringraft/ringraft/client"
+)
+
+const (
+	liveStrikes  = 11                      // in the short profile, of which each kind of harm is one
+	liveHarm     = 1200 * time.Millisecond // how long harm lasts, at least
+	liveRelief   = 300 * time.Millisecond
+	liveRecovery = 10 * time.Second // after healing, until writes must succeed
+	liveThinking = 40 * time.Millisecond
+)
+
+// TestOrderHoldsOnProcesses runs all workloads through the real client while processes
+// die, stand still and hand over, and answers get lost.
+func TestOrderHoldsOnProcesses(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3, "--groups", "3")
+	seed := liveSeed()
+	n := newLiveNemesis(c, rand.New(rand.NewPCG(seed, 0)))
+	proxies := n.weather()
+	holdLiveOrder(t, n, seed, client.Config{Dial: behind(proxies)})
+}
+
+// liveSeed is that of the flag, or a new one.
+func liveSeed() uint64 {
+	if *seedFlag != 0 {
+		return *seedFlag
+	}
+	return 1 + rand.Uint64N(1<<40)
+}
+
+// holdLiveOrder is holdOrder on processes.
+func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config) {
+	t.Helper()
+	began := time.Now()
+	loads := workloads()
+	maps.Copy(loads, spanningWorkloads())
+	n.trouble(loads, seed, cfg)
+	last := n.newCaller(context.Background(), client.Config{})
+	for _, name := range slices.Sorted(maps.Keys(loads)) {
+		loads[name].settle(last)
+	}
+	wantEqualDigests(t, n.cluster.waitCaughtUp())
+	if err := verdict(loads); err != nil {
+		t.Errorf("%v\nthe seed of what was done is %d", err, seed)
+	}
+	t.Logf("in %v: %v", time.Since(began).Round(time.Second), n.tally)
+	if n.tally.done() == 0 {
+		t.Error("nothing was done: the test proves nothing")
+	}
+}
+
+// trouble lets the workloads run while the nemesis strikes, and heals in the end.
+func (n *liveNemesis) trouble(loads map[string]workload, seed uint64, cfg client.Config) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for i, name := range slices.Sorted(maps.Keys(loads)) {
+		for j := range 2 {
+			who := 2*i + j
+			random := rand.New(rand.NewPCG(seed, uint64(1+who)))
+			a := n.newCaller(context.Background(), cfg)
+			wg.Go(func() {
+				for wait(ctx, time.Duration(random.Int64N(int64(liveThinking)))) == nil {
+					loads[name].step(a, who, random)
+				}
+			})
+		}
+	}
+	defer wg.Wait()
+	defer cancel()
+	defer n.heal() // also when a strike fails the test
+	end := time.Now().Add(*soakFlag)
+	for turn := 0; turn < liveStrikes || time.Now().Before(end); turn++ {
+		n.strike(turn)
+		_ = wait(n.cluster.t.Context(), liveHarm+time.Duration(n.random.Int64N(int64(liveHarm))))
+		n.recover()
+		_ = wait(n.cluster.t.Context(), liveRelief)
+		if n.cluster.t.Failed() {
+			return
+		}
+	}
+}
+
+// wait returns nil after d, or an error once ctx has ended.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
