@@ -1,7 +1,8 @@
 // Command mutants proves that the tests find faults. It plants each fault of
-// internal/mutant in a build of its own and runs the tests that must notice it. A fault
-// is caught if at least one of them fails in each package named for it; a build that
-// fails, or a test that runs out of time, catches nothing.
+// internal/mutant in a build of its own and runs the nets that must catch it, a few tests
+// each. A net catches a fault if one of its tests fails; a build that fails, or tests that
+// run out of time before one does, catch nothing. A fault counts as caught if all its
+// nets have caught it.
 //
 // It prints a line for each fault, then "N planted, N caught", and exits with 1 unless
 // these are equal. Arguments are the names of the faults to plant; without any, it
@@ -68,9 +69,9 @@ func check(ctx context.Context, chosen []plant) error {
 	caught := 0
 	for _, p := range chosen {
 		began := time.Now()
-		verdict, ok, err := try(ctx, p)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.fault, err)
+		verdict, ok := try(ctx, p)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if ok {
 			caught++
@@ -111,9 +112,9 @@ func passWithout(ctx context.Context, chosen []plant) error {
 	return nil
 }
 
-// try plants p. The verdict names a test that failed for each package, or the package
-// that let the fault pass.
-func try(ctx context.Context, p plant) (verdict string, caught bool, err error) {
+// try plants p. The verdict names a test that failed in each net, or why one caught
+// nothing.
+func try(ctx context.Context, p plant) (verdict string, caught bool) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	var by []string
@@ -121,11 +122,11 @@ func try(ctx context.Context, p plant) (verdict string, caught bool, err error) 
 		o, err := run(ctx, p.fault, n)
 		switch {
 		case err != nil:
-			return "", false, err
+			return "NOT CAUGHT: " + err.Error(), false
 		case len(o.failed) == 0:
-			return "PASSED the tests of " + n.pkg, false, nil
+			return fmt.Sprintf("NOT CAUGHT by %s %v", n.pkg, n.tests), false
 		}
 		by = append(by, n.pkg+" "+o.failed[0])
 	}
-	return "caught by " + strings.Join(by, ", "), true, nil
+	return "caught by " + strings.Join(by, ", "), true
 }

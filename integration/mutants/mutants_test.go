@@ -89,6 +89,12 @@ func TestWhatCounts(t *testing.T) {
 			failed: []string{"TestA"},
 			err:    "out of time",
 		},
+		"a test that hangs after another has failed": {
+			events: `{"Action":"fail","Test":"TestA"}
+{"Action":"output","Test":"TestB","Output":"panic: test timed out after 2m0s\n"}
+`,
+			failed: []string{"TestA"},
+		},
 		"another program's words": {events: "hello\n", err: "is no event"},
 	}
 	for behaviour, test := range tests {

@@ -79,7 +79,7 @@ func read(events io.Reader) (o outcome, err error) {
 			err = errors.Join(err, fmt.Errorf("%q is no event: %w", line, broken))
 		case e.Action == "build-fail":
 			err = errors.Join(err, errors.New("they cannot be built"))
-		case strings.HasPrefix(e.Output, "panic: test timed out"):
+		case strings.HasPrefix(e.Output, "panic: test timed out") && len(o.failed) == 0:
 			err = errors.Join(err, errors.New("they ran out of time"))
 		case e.Action == "pass":
 			o.passed[e.Test] = true
