@@ -1,13 +1,16 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/shard"
 )
 
 // unlocked waits until all keys can be written, and returns how long that took.
@@ -152,6 +155,44 @@ func TestSimWriteSkewIsImpossible(t *testing.T) {
 		t.Logf("nobody left in %d rounds, one in %d", left[0], left[1])
 		if left[1] == 0 {
 			t.Error("nobody ever left")
+		}
+	})
+}
+
+// fillingStore says that its disk is full once it is told so.
+type fillingStore struct {
+	shard.Store
+	full *atomic.Bool
+}
+
+func (s fillingStore) Full() error {
+	if s.full.Load() {
+		return errors.New("the disk is full")
+	}
+	return nil
+}
+
+// TestSimFullDisksKeepNoLocks: what ends a transaction is let through, though the nodes
+// take no writes.
+func TestSimFullDisksKeepNoLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newUnformedCluster(t, 3, 2)
+		var full atomic.Bool
+		for _, s := range c.nodes {
+			s.wrap = func(inner shard.Store) shard.Store { return fillingStore{inner, &full} }
+		}
+		c.form()
+		key := keyOf(c.clusterMap(), 1)
+		a := op.Attempt{ID: make([]byte, op.TxnIDSize), Home: op.SlotOf(keyOf(c.clusterMap(), 2)), Deadline: time.Now().UnixMilli() + op.TxnPatience}
+		prepared := c.through("n1", op.Request{Op: op.Prepare{Attempt: a, Ops: []op.Op{op.Set{Key: key, Value: []byte("v")}}}}, time.Second)
+		full.Store(true)
+		if res := c.through("n1", op.Request{Op: op.Set{Key: key}}, 100*time.Millisecond); prepared.Err != nil || res.Err == nil {
+			t.Fatalf("prepared %+v; a write on a full disk: %+v", prepared, res)
+		}
+		time.Sleep(op.TxnPatience*time.Millisecond + 2*time.Second)
+		if res, err := c.try(op.Get{Key: key}, op.Linearizable); err != nil || res.Found {
+			t.Errorf("after the deadline: %+v, %v; want the key unlocked, and absent", res, err)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func samples() []op.Op {
 		op.Transfer{Group: 3, To: "n2"}, op.SetConfig{Name: "max-bytes", Value: "1GiB"},
 		op.Txn{Then: []op.Op{op.Get{Key: key}}, ID: txnID(3)}, op.GetTxn{ID: txnID(4), Home: 4095},
 		op.Prepare{Attempt: attempt(1), Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondPresent}}}, Ops: []op.Op{op.Delete{Key: key}}},
-		op.Decide{Attempt: attempt(2), Commit: true, Ops: []op.Op{op.Get{Key: key}}, Participants: []uint16{0, 4095}},
+		op.Decide{Attempt: attempt(2), Commit: true, Ops: []op.Op{op.Get{Key: key}}, Participants: []uint16{0, 4095}, Payload: 1 << 20},
 		op.Decide{Attempt: attempt(3)}, op.Finish{Attempt: attempt(4), OnSlot: 300, Commit: true}, op.Forget{Attempt: attempt(5)},
 		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}},
 	}

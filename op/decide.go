@@ -12,6 +12,7 @@ type Decide struct {
 	Compares     []Compare
 	Ops          []Op
 	Participants []uint16 // one slot of each other group that has a part
+	Payload      int64    // bytes of their results, which the transaction's answer holds too
 }
 
 func (Decide) Code() Code      { return CodeDecide }
@@ -34,16 +35,16 @@ func (o Decide) Check(l Limits) *Error {
 	return o.part().Check(l)
 }
 
-// AppendTo appends [attempt, commit, [key, cond…], [operation…], [slot…]].
+// AppendTo appends [attempt, commit, [key, cond…], [operation…], [slot…], payload].
 func (o Decide) AppendTo(b []byte) []byte {
 	b = appendCompares(appendBool(o.Attempt.appendTo(b), o.Commit), o.Compares)
-	return appendSlots(appendOps(b, o.Ops), o.Participants)
+	return appendInt(appendSlots(appendOps(b, o.Ops), o.Participants), o.Payload)
 }
 
 func (r *reader) decide() Op {
 	return Decide{
 		Attempt: r.attempt(), Commit: r.bool("commit"), Compares: r.compares(), Ops: r.ops("operations"),
-		Participants: r.participants(),
+		Participants: r.participants(), Payload: r.int("payload"),
 	}
 }
 
@@ -90,7 +91,11 @@ func (o Decide) commit(s State) Result {
 	}
 	rehearsal := newOverlay(s)
 	rehearsal.grown = decisionRoom
-	if _, err := rehearse(rehearsal, o.Ops); err != nil {
+	rehearsed, err := rehearse(rehearsal, o.Ops)
+	if err == nil && o.Payload+int64((&Result{Results: rehearsed}).Payload()) > MaxPayload {
+		err = errAnswerTooLarge()
+	}
+	if err != nil {
 		return Fail(err)
 	}
 	d := Decision{Attempt: o.Attempt, Outcome: Committed, Participants: o.Participants}

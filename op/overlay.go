@@ -107,7 +107,7 @@ func rehearse(s *overlay, ops []Op) ([]Result, *Error) {
 	for i, o := range ops {
 		res := run(s, o)
 		results[i] = res
-		size += res.payload()
+		size += res.Payload()
 		switch {
 		case res.Err != nil:
 			return nil, res.Err

@@ -93,7 +93,7 @@ func (o Txn) open(s State) (res Result, ok bool) {
 	for _, c := range o.Compares {
 		if rec, found := s.Lookup(c.Key); !c.Cond.holds(rec, found) {
 			res = Result{Unmet: true, Items: o.standing(s)}
-			if res.payload() > MaxPayload {
+			if res.Payload() > MaxPayload {
 				res = Fail(errAnswerTooLarge())
 			}
 			return res, false

@@ -131,14 +131,14 @@ func (res *Result) fields() int {
 	return 0
 }
 
-// payload returns the bytes of the keys and values in the result.
-func (res *Result) payload() int {
+// Payload returns the bytes of the keys and values in the result.
+func (res *Result) Payload() int {
 	n := len(res.Value)
 	for i := range res.Items {
 		n += len(res.Items[i].Key) + len(res.Items[i].Value)
 	}
 	for i := range res.Results {
-		n += res.Results[i].payload()
+		n += res.Results[i].Payload()
 	}
 	return n
 }

@@ -129,7 +129,7 @@ func table() (t [256]Spec) {
 		{CodeConfigure, "configure", ClassInternal, 1, "[max_bytes]", "", "Take over the cluster's settings.", (*reader).configure},
 
 		{CodePrepare, "prepare", ClassPart, 3, "[attempt, [key, cond…], [operation…]]", "unmet, results, items", "Lock a part of a transaction and keep its effects.", (*reader).prepare},
-		{CodeDecide, "decide", ClassPart, 5, "[attempt, commit, [key, cond…], [operation…], [slot…]]", "number, found, unmet, results, items", "Decide a transaction; to commit, with the home group's part.", (*reader).decide},
+		{CodeDecide, "decide", ClassPart, 6, "[attempt, commit, [key, cond…], [operation…], [slot…], payload]", "number, found, unmet, results, items", "Decide a transaction; to commit, with the home group's part.", (*reader).decide},
 		{CodeFinish, "finish", ClassPart, 3, "[attempt, slot, commit]", "items", "Do or drop what was prepared, and unlock.", (*reader).finish},
 		{CodeForget, "forget", ClassPart, 1, "[attempt]", "", "All participants have finished.", (*reader).forget},
 	} {

@@ -255,7 +255,7 @@ func (o Txn) Apply(s State) Result {
 	res := Result{Unmet: unmet, Results: results}
 	if unmet && len(o.Else) == 0 {
 		res.Items = o.standing(s)
-		if res.payload() > MaxPayload { // nothing was run
+		if res.Payload() > MaxPayload { // nothing was run
 			return Fail(errAnswerTooLarge())
 		}
 	}

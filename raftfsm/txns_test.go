@@ -119,7 +119,7 @@ func TestPreparedKeysAreLocked(t *testing.T) {
 // TestNothingIsKeptOfWhatCannotBePrepared.
 func TestNothingIsKeptOfWhatCannotBePrepared(t *testing.T) {
 	t.Parallel()
-	f := limited(2000)
+	f := limited(20_000)
 	do(t, f, 1000, set("a", "1"), set("text", "x"))
 	before := f.Mark().Digest
 	early, late := attemptOf(1, 1), attemptOf(1, 1)
@@ -134,12 +134,13 @@ func TestNothingIsKeptOfWhatCannotBePrepared(t *testing.T) {
 		"no number":                    {op.Prepare{Attempt: attemptOf(1, 1), Ops: []op.Op{add("text")}}, op.KindConflict},
 		"too late":                     {op.Prepare{Attempt: early, Ops: ops}, op.KindUnavailable},
 		"a deadline far ahead":         {op.Prepare{Attempt: late, Ops: ops}, op.KindUnavailable},
-		"no room":                      {op.Prepare{Attempt: attemptOf(1, 1), Ops: []op.Op{set("b", string(make([]byte, 900)))}}, op.KindOutOfMemory},
+		"no room":                      {op.Prepare{Attempt: attemptOf(1, 1), Ops: []op.Op{set("b", string(make([]byte, 10_000)))}}, op.KindOutOfMemory},
 		"nothing to prepare":           {op.Prepare{Attempt: attemptOf(1, 1)}, op.KindInvalid},
 		"no id":                        {op.Prepare{Attempt: op.Attempt{Deadline: 2000}, Ops: ops}, op.KindInvalid},
 		"deciding, a compare":          {op.Decide{Attempt: attemptOf(1, 1), Commit: true, Compares: []op.Compare{{Key: []byte("a"), Cond: op.Cond{Kind: op.CondAbsent}}}}, 0},
 		"deciding, a condition":        {op.Decide{Attempt: attemptOf(1, 1), Commit: true, Ops: []op.Op{add("text")}}, op.KindConflict},
-		"deciding, no room":            {op.Decide{Attempt: attemptOf(1, 1), Commit: true, Ops: []op.Op{op.Set{Key: []byte("b"), Value: make([]byte, 1900), Protect: true}}}, op.KindOutOfMemory},
+		"deciding, no room":            {op.Decide{Attempt: attemptOf(1, 1), Commit: true, Ops: []op.Op{op.Set{Key: []byte("b"), Value: make([]byte, 19_000), Protect: true}}}, op.KindOutOfMemory},
+		"deciding, a large answer":     {op.Decide{Attempt: attemptOf(1, 1), Commit: true, Ops: []op.Op{op.Get{Key: []byte("a")}}, Payload: op.MaxPayload}, op.KindInvalid},
 		"aborting far ahead":           {op.Decide{Attempt: late}, op.KindUnavailable},
 		"forgetting what is unknown":   {op.Forget{Attempt: attemptOf(9, 9)}, 99},
 		"finishing what is unknown":    {op.Finish{Attempt: attemptOf(9, 9), Commit: true}, 99},

@@ -158,6 +158,7 @@ func (c *coordinator) decide(ctx context.Context) op.Result {
 	commit := op.Decide{Attempt: c.attempt, Commit: true, Compares: c.home.compares, Ops: c.home.ops}
 	for _, p := range c.others {
 		commit.Participants = append(commit.Participants, p.slot)
+		commit.Payload += int64((&op.Result{Results: p.results}).Payload())
 	}
 	refusal := c.do(ctx, txnWork, c.home, commit)
 	res := refusal

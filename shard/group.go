@@ -81,17 +81,29 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	return g, nil
 }
 
-// write queues an operation, in the bytes the client sent, if this node leads.
-func (g *group) write(raw []byte, reply op.Replier) {
+// write queues a request's operation, in the bytes the client sent, if this node leads.
+func (g *group) write(req op.Request, reply op.Replier) {
 	if g.replica.readyTerm() == 0 {
 		reply.Reply(op.Fail(g.elsewhere()))
 		return
 	}
-	if err := g.node.cfg.Store.Full(); err != nil {
+	if err := g.node.cfg.Store.Full(); err != nil && !ends(req.Op) {
 		reply.Reply(op.Fail(op.Unavailable("no write is taken: %v", err)))
 		return
 	}
-	g.batcher.add(raw, reply)
+	g.batcher.add(req.Raw, reply)
+}
+
+// ends reports whether o ends what is under way, with little to write: a full disk must
+// not keep keys locked.
+func ends(o op.Op) bool {
+	switch o := o.(type) {
+	case op.Finish, op.Forget:
+		return true
+	case op.Decide:
+		return !o.Commit
+	}
+	return false
 }
 
 // stamp is the time of a new entry.

@@ -45,7 +45,7 @@ func (n *Node) serve(req op.Request, reply op.Replier) {
 		if g, err := n.route(m, req.Op.(op.Write)); err != nil {
 			reply.Reply(op.Fail(err))
 		} else {
-			g.write(req.Raw, reply)
+			g.write(req, reply)
 		}
 	case op.ClassCluster:
 		n.serveCluster(req.Op, reply)
