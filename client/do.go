@@ -74,7 +74,8 @@ type attempts struct {
 	doubtful bool
 
 	made   int
-	silent int // attempts that ended for want of an answer
+	sent   time.Time // the last attempt
+	silent int       // attempts that ended for want of an answer
 	pauses int
 	reason error // why the last attempt failed
 }
@@ -158,6 +159,7 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	if a.seat.session != nil {
 		a.req.Acknowledged = a.seat.session.acknowledged()
 	}
+	a.sent = time.Now()
 	patience, cancel := a.patience(ctx)
 	defer cancel()
 	link, broken := a.node.take(patience)

@@ -76,8 +76,8 @@ type Resolution struct {
 // it is done now. That the key was absent is no error here, as Answer.Found tells it; a
 // condition that did not hold is a [ConditionError], as it was.
 //
-// A transaction over several groups is not repeated, but aborted if nobody has decided
-// it: the error matches ErrUnavailable if it was aborted.
+// A transaction over several groups is not repeated: the error matches ErrUnavailable if
+// it was aborted.
 //
 // Once the session has ended, because no write used it for its time to live, or the
 // answer has been asked for and forgotten, nobody can tell: the error matches

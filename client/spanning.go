@@ -89,7 +89,7 @@ func (c *Client) doSpanning(ctx context.Context, o op.Txn) (op.Result, error) {
 			return op.Result{}, err
 		}
 		sent := a.req.Op.(op.Txn)
-		switch c.settleTxn(ctx, txnIDOf(sent)) {
+		switch c.settleTxn(ctx, txnIDOf(sent), a.sent) {
 		case TxnCommitted:
 			return op.Result{}, nil
 		case TxnUndecided:
@@ -109,17 +109,22 @@ func (c *Client) txnTicket(o op.Txn) Ticket {
 	return Ticket{Cluster: c.cluster, Group: c.table.Load().slots[o.Home()].id, Operation: op.Append(nil, o)}
 }
 
-// settlePatience is for how long a transaction without an answer may go on before its
-// caller has it aborted: longer than one takes, but for faults.
-const settlePatience = time.Second
+const (
+	// settlePatience is for how long a transaction without an answer may go on before
+	// its caller has it aborted: longer than one takes, but for faults.
+	settlePatience = time.Second
+	// settleLimit is how long after it was sent a transaction can be aborted. Later it
+	// could have been committed and forgotten.
+	settleLimit = op.TxnLateness / 2 * time.Millisecond
+)
 
-// settleTxn asks until the transaction is decided, and after a while has it aborted. It
-// is undecided only if ctx ends.
-func (c *Client) settleTxn(ctx context.Context, id TxnID) TxnOutcome {
+// settleTxn asks until the transaction is decided, and after a while has it aborted,
+// unless it was sent too long ago. It is undecided only if ctx ends.
+func (c *Client) settleTxn(ctx context.Context, id TxnID, sent time.Time) TxnOutcome {
 	begun := time.Now()
 	for try := 0; ctx.Err() == nil && c.ctx.Err() == nil; try++ {
 		outcome, err := c.GetTxn(ctx, id)
-		if err == nil && outcome == TxnUndecided && time.Since(begun) >= settlePatience {
+		if err == nil && outcome == TxnUndecided && time.Since(begun) >= settlePatience && time.Since(sent) < settleLimit {
 			var res op.Result
 			res, err = c.do(ctx, op.AbortTxn{ID: id.id[:], Home: id.home}, Local)
 			outcome = TxnOutcome(res.Number)
@@ -162,7 +167,7 @@ func (t Ticket) Txn() (id TxnID, ok bool) {
 func (c *Client) resolveTxn(ctx context.Context, t Ticket, id TxnID) (Resolution, error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	switch c.settleTxn(ctx, id) {
+	switch c.settleTxn(ctx, id, time.Time{}) {
 	case TxnCommitted:
 		return Resolution{Txn: TxnResult{Met: true}}, nil
 	case TxnAborted:

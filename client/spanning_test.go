@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,6 +68,29 @@ func TestLostAnswersOfTransactionsOverGroups(t *testing.T) {
 	counted(t, c, "1")
 	if n := nodes.Served(op.CodeTxn); n != 1 {
 		t.Errorf("done %d times", n)
+	}
+}
+
+// TestTransactionsThatNobodyDecidesAreAborted, and done under another id.
+func TestTransactionsThatNobodyDecidesAreAborted(t *testing.T) {
+	t.Parallel()
+	nodes, c := start(t, fakenode.Config{})
+	var first op.Txn
+	nodes.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+		if o, ok := req.Op.(op.Txn); ok && first.ID == nil {
+			first = op.Txn{ID: bytes.Clone(o.ID), Then: []op.Op{op.Get{Key: []byte("a")}, op.Get{Key: []byte("b")}, op.Get{Key: []byte("c")}, op.Get{Key: []byte("d")}}}
+			return &fakenode.Fault{Err: op.UnknownOutcome("the coordinator died")}
+		}
+		return nil
+	})
+	res := must[client.TxnResult](t)(c.Txn(t.Context(), overGroups()))
+	if !res.Met || len(res.Results) != 5 || nodes.Served(op.CodeAbortTxn) != 1 {
+		t.Errorf("%+v; %d aborted", res, nodes.Served(op.CodeAbortTxn))
+	}
+	counted(t, c, "1")
+	id := must[client.TxnID](t)(client.ParseTxnID(fmt.Sprintf("%03x-%x", first.Home(), first.ID)))
+	if outcome := must[client.TxnOutcome](t)(c.GetTxn(t.Context(), id)); outcome != client.TxnAborted {
+		t.Errorf("the first one is %v", outcome)
 	}
 }
 
@@ -135,12 +160,6 @@ func TestUnknownTransactionsOverGroupsCarryTheirID(t *testing.T) {
 		}
 		if !arrives && (outcome != client.TxnUndecided || !errors.Is(err, client.ErrUnknownOutcome)) {
 			t.Errorf("%s: %v; resolved %+v, %v", name, outcome, res, err)
-		}
-		if _, err = c.Resolve(t.Context(), ticket); arrives && err != nil || !arrives && !errors.Is(err, client.ErrUnavailable) {
-			t.Errorf("%s: resolved with patience: %v", name, err)
-		}
-		if outcome = must[client.TxnOutcome](t)(c.GetTxn(t.Context(), id)); (outcome == client.TxnCommitted) != arrives || outcome == client.TxnUndecided {
-			t.Errorf("%s: %v in the end", name, outcome)
 		}
 	}
 	for _, text := range []string{"", "abc", "fff-00", "1000-" + strings.Repeat("0", 32), "0AB-" + strings.Repeat("0", 32), "0ab-" + strings.Repeat("0", 31) + "g"} {

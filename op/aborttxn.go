@@ -1,12 +1,9 @@
 package op
 
-// TxnLateness is how late a transaction may arrive after it has been aborted and still
-// find that out, in ms, however many decisions the home group has to remember.
-const TxnLateness = 60_000
-
 // AbortTxn aborts a transaction that is not decided yet, as one whose coordinator has
 // died before it began, so that its caller can begin anew. Result: Number is the
-// [Outcome], which stands.
+// [Outcome], which stands. It must come within [TxnLateness] of the transaction: one that
+// was committed so long ago may be forgotten, and would seem to be aborted.
 type AbortTxn struct {
 	ID   []byte
 	Home uint16 // the slot whose group decides: the least of the transaction's
@@ -34,7 +31,7 @@ func (o AbortTxn) Apply(s State) Result {
 	d, ok := s.Decision(o.ID)
 	if !ok {
 		d = Decision{
-			Attempt: Attempt{ID: o.ID, Home: o.Home, Deadline: s.Now() + TxnLateness},
+			Attempt: Attempt{ID: o.ID, Home: o.Home, Deadline: s.Now()},
 			Outcome: Aborted, Ends: s.Now() + DecisionTTL,
 		}
 		if err := s.Decide(d); err != nil {

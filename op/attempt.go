@@ -17,12 +17,14 @@ const (
 	// than TxnPatience, by what clocks may differ.
 	MaxTxnSkew = 2 * TxnPatience
 	// DecisionTTL is how long a decision can be asked for once it has been carried
-	// out, in ms of the home group's time, unless memory for them runs out.
+	// out, in ms of the home group's time, unless memory for them runs out;
+	// TxnLateness is how long after its deadline even then.
 	DecisionTTL = 3600 * 1000
+	TxnLateness = 20_000
 	// MaxParts bounds the parts of transactions that a group keeps, MaxDecisions the
 	// decisions.
 	MaxParts     = 4096
-	MaxDecisions = 16384
+	MaxDecisions = 32768
 )
 
 // Outcome is what became of a transaction. Outcomes cross the wire.

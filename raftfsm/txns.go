@@ -141,10 +141,10 @@ func (s *state) forgetPart() bool {
 	return true
 }
 
-// forgetDecision forgets the decision that ends first, if its attempt is too late to
-// commit again: nothing but a GetTxn can miss it.
+// forgetDecision forgets the decision that ends first, if its attempt is too late for
+// its coordinator or caller to be still waiting for it.
 func (s *state) forgetDecision() bool {
-	if len(s.txns.decisions) == 0 || s.txns.decisions[0].deadline() >= s.time {
+	if len(s.txns.decisions) == 0 || s.txns.decisions[0].deadline()+op.TxnLateness >= s.time {
 		return false
 	}
 	s.txns.remove(s.txns.decisions[0])

@@ -103,7 +103,11 @@ func (q *txnQueue) add(r *txnRecord) {
 }
 
 func (q *txnQueue) remove(r *txnRecord) {
-	if i, ok := slices.BinarySearchFunc(*q, r, byDue); ok {
+	switch i, ok := slices.BinarySearchFunc(*q, r, byDue); {
+	case ok && i == 0: // as most are: what is due first goes first
+		(*q)[0] = nil
+		*q = (*q)[1:]
+	case ok:
 		*q = slices.Delete(*q, i, i+1)
 	}
 }
