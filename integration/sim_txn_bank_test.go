@@ -25,16 +25,22 @@ type bank struct {
 	total    int64
 	ids      atomic.Uint64
 
-	mu       sync.Mutex
-	up       map[string]*shard.Node
-	faults   []string
-	moved    int
-	unknown  []op.Txn
-	outcomes map[string]op.Outcome // as callers were told
+	mu      sync.Mutex
+	up      map[string]*shard.Node
+	faults  []string
+	moved   int
+	unknown []op.Txn
+	told    []toldTxn
+}
+
+// toldTxn is a transaction with what its caller was told of it.
+type toldTxn struct {
+	txn     op.Txn
+	outcome op.Outcome
 }
 
 func newBank(c *simCluster) *bank {
-	b := &bank{c: c, up: map[string]*shard.Node{}, outcomes: map[string]op.Outcome{}}
+	b := &bank{c: c, up: map[string]*shard.Node{}}
 	for id, s := range c.nodes {
 		b.up[id] = s.node
 	}
@@ -102,12 +108,12 @@ func (b *bank) txn(r *rand.Rand, o op.Txn) op.Result {
 	defer b.mu.Unlock()
 	switch {
 	case res.Err == nil && !res.Unmet:
-		b.outcomes[string(o.ID)] = op.Committed
+		b.told = append(b.told, toldTxn{o, op.Committed})
 		b.moved++
 	case res.Err != nil && res.Err.Kind == op.KindUnknown:
 		b.unknown = append(b.unknown, o)
 	default:
-		b.outcomes[string(o.ID)] = op.Aborted
+		b.told = append(b.told, toldTxn{o, op.Aborted})
 	}
 	return res
 }
@@ -141,7 +147,7 @@ func (b *bank) audit(r *rand.Rand) {
 		o.Then = append(o.Then, op.Get{Key: key})
 	}
 	res := b.txn(r, o)
-	if res.Err != nil {
+	if res.Err != nil || res.Results == nil { // or they were lost, and only the commit is known
 		return
 	}
 	var sum int64
@@ -223,18 +229,21 @@ func (b *bank) settle() {
 	}
 }
 
-// checkOutcomes compares what callers were told with what GetTxn tells.
+// checkOutcomes compares what callers were told with what the home groups tell, and
+// settles what they were not told.
 func (b *bank) checkOutcomes() {
-	open := 0
 	for _, o := range b.unknown {
-		if b.c.outcomeOf(o) == op.Undecided {
-			open++
+		settled := op.Outcome(b.c.do(op.AbortTxn{ID: o.ID, Home: o.Home()}, op.Local).Number)
+		if got := b.c.outcomeOf(o); settled == op.Undecided || got != settled {
+			b.fault("a transaction is %v when it is settled, then %v", settled, got)
 		}
 	}
-	if open > 0 {
-		b.fault("%d of %d transactions with an unknown outcome are undecided in the end", open, len(b.unknown))
+	for _, o := range b.told {
+		if got, want := b.c.outcomeOf(o.txn), o.outcome; got != want && (want == op.Committed || got == op.Committed) {
+			b.fault("a transaction is %v, but its caller was told %v", got, want)
+		}
 	}
-	b.c.t.Logf("%d committed, %d others, %d unknown", b.moved, len(b.outcomes)-b.moved, len(b.unknown))
+	b.c.t.Logf("%d committed, %d others, %d unknown", b.moved, len(b.told)-b.moved, len(b.unknown))
 }
 
 // slowDisks makes each write to a log take a while, so that faults find transactions
