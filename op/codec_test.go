@@ -37,7 +37,7 @@ func samples() []op.Op {
 		op.Prepare{Attempt: attempt(1), Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondPresent}}}, Ops: []op.Op{op.Delete{Key: key}}},
 		op.Decide{Attempt: attempt(2), Commit: true, Ops: []op.Op{op.Get{Key: key}}, Participants: []uint16{0, 4095}, Payload: 1 << 20},
 		op.Decide{Attempt: attempt(3)}, op.Finish{Attempt: attempt(4), OnSlot: 300, Commit: true}, op.Forget{Attempt: attempt(5)},
-		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}},
+		op.Sweep{Limit: 512}, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30, Epoch: 300}},
 	}
 }
 

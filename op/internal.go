@@ -2,7 +2,8 @@ package op
 
 // Internal operations are proposed by a group's leader, never taken from clients.
 
-// Sweep removes up to Limit records, sessions and decisions past their end. Result: Number is how many.
+// Sweep removes up to Limit records, sessions and decisions past their end. Result:
+// Number is how many.
 type Sweep struct{ Limit int }
 
 func (Sweep) Code() Code                 { return CodeSweep }
@@ -23,12 +24,17 @@ func (o Sweep) Check(Limits) *Error {
 // Configure gives a group the settings that the cluster map holds.
 type Configure struct{ Settings GroupSettings }
 
-func (Configure) Code() Code                 { return CodeConfigure }
-func (Configure) NumSlots() int              { return 0 }
-func (Configure) Slot(int) uint16            { return 0 }
-func (o Configure) AppendTo(b []byte) []byte { return appendInt(b, o.Settings.MaxBytes) }
+func (Configure) Code() Code      { return CodeConfigure }
+func (Configure) NumSlots() int   { return 0 }
+func (Configure) Slot(int) uint16 { return 0 }
+
+// AppendTo appends [max_bytes, epoch].
+func (o Configure) AppendTo(b []byte) []byte {
+	return appendUint(appendInt(b, o.Settings.MaxBytes), o.Settings.Epoch)
+}
+
 func (r *reader) configure() Op {
-	return Configure{Settings: GroupSettings{MaxBytes: r.int("max_bytes")}}
+	return Configure{Settings: GroupSettings{MaxBytes: r.int("max_bytes"), Epoch: r.uint("epoch")}}
 }
 
 // Apply takes the settings over.

@@ -59,7 +59,8 @@ type State interface {
 	Together(run func())
 	// OpenSession opens a session that ends after ttl ms without use.
 	OpenSession(ttl int64) (id uint64, err *Error)
-	// Configure sets the group's byte limit and evicts down to it.
+	// Configure sets the group's byte limit and evicts down to it, unless settings of a
+	// later epoch hold already.
 	Configure(s GroupSettings)
 }
 
@@ -67,4 +68,7 @@ type State interface {
 // only through its log.
 type GroupSettings struct {
 	MaxBytes int64 // logical bytes of all records, sessions and transactions
+	// Epoch is that of the cluster map they come from: a leader with an old map does not
+	// bring old settings back.
+	Epoch uint64
 }

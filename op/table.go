@@ -126,7 +126,7 @@ func table() (t [256]Spec) {
 		{CodeSetConfig, "set-config", ClassCluster, 2, "[name, value]", "version", "Change a setting of the cluster.", (*reader).setConfig},
 
 		{CodeSweep, "sweep", ClassInternal, 1, "[limit]", "number", "Remove records, sessions and decisions past their end.", (*reader).sweep},
-		{CodeConfigure, "configure", ClassInternal, 1, "[max_bytes]", "", "Take over the cluster's settings.", (*reader).configure},
+		{CodeConfigure, "configure", ClassInternal, 2, "[max_bytes, epoch]", "", "Take over the cluster's settings.", (*reader).configure},
 
 		{CodePrepare, "prepare", ClassPart, 3, "[attempt, [key, cond…], [operation…]]", "unmet, results, items", "Lock a part of a transaction and keep its effects.", (*reader).prepare},
 		{CodeDecide, "decide", ClassPart, 6, "[attempt, commit, [key, cond…], [operation…], [slot…], payload]", "number, found, unmet, results, items", "Decide a transaction; to commit, with the home group's part.", (*reader).decide},

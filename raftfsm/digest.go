@@ -57,5 +57,5 @@ func slotTerm(slot uint16, version uint64) uint64 {
 }
 
 func groupTerm(s op.GroupSettings, time int64, stamp, opened uint64) uint64 {
-	return term([6]uint64{termGroup, uint64(s.MaxBytes), uint64(time), stamp, opened})
+	return term([6]uint64{termGroup, uint64(s.MaxBytes), uint64(time), stamp, opened, s.Epoch})
 }

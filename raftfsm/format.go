@@ -34,6 +34,7 @@ const (
 // header is what a state has beside its slots and sessions, and what to expect of these.
 type header struct {
 	MaxBytes     int64
+	Epoch        uint64 // of the settings
 	Time         int64
 	Applied      uint64
 	Stamp        uint64
@@ -62,7 +63,9 @@ func (h header) check() error {
 	return nil
 }
 
-func (h header) settings() op.GroupSettings { return op.GroupSettings{MaxBytes: h.MaxBytes} }
+func (h header) settings() op.GroupSettings {
+	return op.GroupSettings{MaxBytes: h.MaxBytes, Epoch: h.Epoch}
+}
 
 // trailer is what a reader compares with its own count.
 type trailer struct {

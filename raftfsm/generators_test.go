@@ -164,7 +164,9 @@ func anyWrite() *rapid.Generator[op.Write] {
 		case 14, 15:
 			return op.OpenSession{TTL: rapid.SampledFrom([]int64{op.MinSessionTTL, 2 * op.MinSessionTTL}).Draw(t, "session ttl")}
 		case 16:
-			return op.Configure{Settings: op.GroupSettings{MaxBytes: rapid.Int64Range(600, 5000).Draw(t, "limit")}}
+			return op.Configure{Settings: op.GroupSettings{
+				MaxBytes: rapid.Int64Range(600, 5000).Draw(t, "limit"), Epoch: rapid.Uint64Range(0, 3).Draw(t, "epoch"),
+			}}
 		default:
 			return anyTxn().Draw(t, "txn")
 		}

@@ -143,7 +143,7 @@ func recount(t failer, f *FSM) uint64 {
 		}
 	}
 	return count.digest(header{
-		MaxBytes: f.state.settings.MaxBytes, Time: f.state.time, Stamp: f.state.cache.Stamp(), Opened: f.state.sessions.opened,
+		MaxBytes: f.state.settings.MaxBytes, Epoch: f.state.settings.Epoch, Time: f.state.time, Stamp: f.state.cache.Stamp(), Opened: f.state.sessions.opened,
 	})
 }
 

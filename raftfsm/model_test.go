@@ -20,6 +20,7 @@ import (
 type model struct {
 	op.Transactions // none
 	time, limit     int64
+	epoch           uint64 // of the settings
 	stamp           uint64
 	versions        map[uint16]uint64
 	records         map[string]lru.Item
@@ -180,6 +181,10 @@ func (m *model) Sweep(limit int) int {
 }
 
 func (m *model) Configure(s op.GroupSettings) {
+	if s.Epoch < m.epoch {
+		return
+	}
+	m.epoch = s.Epoch
 	m.limit = s.MaxBytes
 	m.reclaim(0)
 	m.evict()
@@ -218,7 +223,7 @@ func (m *model) check(t *rapid.T, f *FSM) {
 	want := Stats{
 		Keys: int64(len(m.records)), Sessions: int64(len(m.sessions)),
 		Bytes: m.bytes(false), ProtectedBytes: m.bytes(true), SessionBytes: m.sessionBytes(),
-		Settings: op.GroupSettings{MaxBytes: m.limit},
+		Settings: op.GroupSettings{MaxBytes: m.limit, Epoch: m.epoch},
 	}
 	want.Evicted, want.Expired = stats.Evicted, stats.Expired
 	if stats != want {

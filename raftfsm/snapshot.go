@@ -34,7 +34,7 @@ type snapshot struct {
 func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
 	snap := &snapshot{
 		header: header{
-			MaxBytes: s.settings.MaxBytes, Time: s.time, Applied: applied, Stamp: s.cache.Stamp(), Opened: s.sessions.opened,
+			MaxBytes: s.settings.MaxBytes, Epoch: s.settings.Epoch, Time: s.time, Applied: applied, Stamp: s.cache.Stamp(), Opened: s.sessions.opened,
 			Records: uint64(s.cache.Len()), Bytes: s.cache.Bytes(),
 			Sessions: uint64(s.sessions.len()), SessionBytes: s.sessions.bytes,
 			Txns: uint64(len(s.txns.byKey)), TxnBytes: s.txns.bytes,

@@ -147,9 +147,12 @@ func (s *state) Sweep(limit int) int {
 	return n
 }
 
-// Configure takes the settings over. If what is never evicted alone exceeds the new
+// Configure takes the settings over, unless later ones hold. If what is never evicted alone exceeds the new
 // limit, it stays, and every Store fails until enough of it is removed.
 func (s *state) Configure(settings op.GroupSettings) {
+	if settings.Epoch < s.settings.Epoch {
+		return
+	}
 	s.settings = settings
 	s.settle()
 }

@@ -31,10 +31,11 @@ func (g *group) sweep() {
 }
 
 // configure proposes, as the leader, the settings of the cluster map where the
-// group's differ, so that they change at one index on all replicas.
+// group's are others, of an older map, so that they change at one index on all replicas.
 func (g *group) configure() {
-	want := op.GroupSettings{MaxBytes: g.node.Map().Settings.MaxBytes}
-	if g.replica.readyTerm() == 0 || g.fsm.Stats().Settings == want || !g.configuring.CompareAndSwap(false, true) {
+	m := g.node.Map()
+	want, have := op.GroupSettings{MaxBytes: m.Settings.MaxBytes, Epoch: m.Epoch}, g.fsm.Stats().Settings
+	if want.MaxBytes == have.MaxBytes || want.Epoch <= have.Epoch || g.replica.readyTerm() == 0 || !g.configuring.CompareAndSwap(false, true) {
 		return
 	}
 	g.batcher.add(commandOf(op.Configure{Settings: want}), replyFunc(func(op.Result) {
