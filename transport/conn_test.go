@@ -210,6 +210,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 		{op.MDelete{Keys: [][]byte{[]byte("k")}}, true},
 		{op.Txn{}, true},
 		{op.OpenSession{}, true},
+		{op.AbortTxn{}, true},
 		{op.Transfer{}, true},
 		{op.SetConfig{}, true},
 		{op.Sweep{Limit: 1}, true},
