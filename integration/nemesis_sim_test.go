@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -20,15 +21,18 @@ type simNemesis struct {
 	random  *rand.Rand
 	down    []string
 	clocks  map[string]*atomic.Int64 // by node: ms by which its clock is ahead
+	works   func(what string) error  // a disk that does
 	storms  sync.WaitGroup
 }
 
-func newSimNemesis(c *simCluster, random *rand.Rand) *simNemesis {
-	n := &simNemesis{cluster: c, random: random, clocks: map[string]*atomic.Int64{}}
+// newSimNemesis makes disks take up to latency for each write.
+func newSimNemesis(c *simCluster, random *rand.Rand, latency time.Duration) *simNemesis {
+	n := &simNemesis{cluster: c, random: random, clocks: map[string]*atomic.Int64{}, works: slowDisk(random.Uint64(), latency)}
 	n.service = &simService{serving: map[string]*atomic.Pointer[shard.Node]{}, tally: newTally()}
 	for _, m := range c.init {
 		ahead := &atomic.Int64{}
 		n.clocks[m.ID] = ahead
+		c.nodes[m.ID].fault.Store(&n.works)
 		c.nodes[m.ID].clock = func() int64 { return time.Now().UnixMilli() + ahead.Load() }
 		n.service.ids = append(n.service.ids, m.ID)
 		n.service.serving[m.ID] = &atomic.Pointer[shard.Node]{}
@@ -61,6 +65,8 @@ func (n *simNemesis) strike() {
 		{"kill of the leader", func() { n.kill(n.leader()) }},
 		{"kill of all", n.killAll},
 		{"transfer", n.storm},
+		{"transfer by a deaf leader", n.deafTransfer},
+		{"transfer by a deaf leader", n.deafTransfer}, // twice as often: nothing else makes two leaders
 		{"clock jump", n.jump},
 		{"full disk", func() { n.cluster.nodes[n.any()].store.SetFull(errors.New("disk full")) }},
 		{"failing disk", n.failDisk},
@@ -78,7 +84,7 @@ func (n *simNemesis) heal() {
 	n.cluster.fabric.HealAll()
 	for _, s := range n.cluster.nodes {
 		s.store.SetFull(nil)
-		s.fault.Store(nil)
+		s.fault.Store(&n.works)
 	}
 	for _, id := range n.down {
 		n.cluster.restart(id)
@@ -150,6 +156,29 @@ func (n *simNemesis) storm() {
 	}
 }
 
+// deafTransfer has a leader hand over, and makes it deaf when its successor begins: so it
+// does not hear of the new leader, and goes on for as long as its office lasts.
+func (n *simNemesis) deafTransfer() {
+	n.heal()
+	group := n.service.cluster.Groups[n.random.IntN(len(n.service.cluster.Groups))].ID
+	leader := n.cluster.leader(group)
+	if leader == "" {
+		return
+	}
+	others := n.cluster.without(leader)
+	to := others[n.random.IntN(len(others))]
+	var begins sync.Once
+	deafens := func(what string) error {
+		if strings.HasPrefix(what, fmt.Sprintf("stable store of replica %d.", group)) {
+			begins.Do(func() { n.oneWay(leader, false) })
+		}
+		return n.works(what)
+	}
+	n.cluster.nodes[to].fault.Store(&deafens)
+	n.storms.Go(func() { n.service.ask(leader, op.Request{Op: op.Transfer{Group: group, To: to}}) })
+	time.Sleep(2 * time.Second)
+}
+
 // jump sets one node's clock anywhere near the others', or within half a minute.
 func (n *simNemesis) jump() {
 	width := []int64{4_000, 60_000}[n.random.IntN(2)] // ms
@@ -165,4 +194,19 @@ func (n *simNemesis) failDisk() {
 		return nil
 	}
 	n.cluster.nodes[n.any()].fault.Store(&fails)
+}
+
+// slowDisk returns what makes each write take up to latency.
+func slowDisk(seed uint64, latency time.Duration) func(string) error {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	return func(string) error {
+		if latency > 0 {
+			mu.Lock()
+			wait := random.Int64N(int64(latency))
+			mu.Unlock()
+			time.Sleep(time.Duration(wait))
+		}
+		return nil
+	}
 }

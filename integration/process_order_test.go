@@ -44,7 +44,6 @@ func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config)
 	t.Helper()
 	began := time.Now()
 	loads := workloads()
-	maps.Copy(loads, spanningWorkloads())
 	n.trouble(loads, seed, cfg)
 	last := n.newCaller(context.Background(), client.Config{})
 	for _, name := range slices.Sorted(maps.Keys(loads)) {
@@ -61,17 +60,18 @@ func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config)
 }
 
 // trouble lets the workloads run while the nemesis strikes, and heals in the end.
-func (n *liveNemesis) trouble(loads map[string]workload, seed uint64, cfg client.Config) {
+func (n *liveNemesis) trouble(loads map[string]crowd, seed uint64, cfg client.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for i, name := range slices.Sorted(maps.Keys(loads)) {
-		for j := range 2 {
-			who := 2*i + j
-			random := rand.New(rand.NewPCG(seed, uint64(1+who)))
+	who := 0
+	for _, name := range slices.Sorted(maps.Keys(loads)) {
+		for range loads[name].clients {
+			who++
+			me, random := who, rand.New(rand.NewPCG(seed, uint64(who)))
 			a := n.newCaller(context.Background(), cfg)
 			wg.Go(func() {
 				for wait(ctx, time.Duration(random.Int64N(int64(liveThinking)))) == nil {
-					loads[name].step(a, who, random)
+					loads[name].step(a, me, random)
 				}
 			})
 		}

@@ -103,7 +103,7 @@ func (c *simCaller) adopt(token any) {
 
 // node returns one to ask: mostly the one that is said to lead.
 func (c *simCaller) node(group uint64) string {
-	if leader := c.leaders[group]; leader != "" && c.random.IntN(5) > 0 {
+	if leader := c.leaders[group]; leader != "" && c.random.IntN(3) > 0 {
 		return leader
 	}
 	return c.service.ids[c.random.IntN(len(c.service.ids))]

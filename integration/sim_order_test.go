@@ -26,9 +26,8 @@ var (
 )
 
 const (
-	simSeeds   = 6 // in the short profile
+	simSeeds   = 10 // in the short profile
 	simTrouble = 30 * time.Second
-	simPerLoad = 2                // callers of each workload
 	recovery   = 10 * time.Second // after healing, until a write must succeed
 	simHangs   = 5 * time.Minute  // of real time: no simulation takes so long
 )
@@ -74,6 +73,8 @@ type simScene struct {
 	snapshotAfter uint64        // entries
 	strikes       time.Duration // at most between two of them
 	thinking      time.Duration // at most between two operations of a caller
+	disks         time.Duration // at most for a write to a log
+	heartbeat     time.Duration // a leader unheard of for that long is replaced
 }
 
 func newSimScene(seed uint64) simScene {
@@ -81,10 +82,12 @@ func newSimScene(seed uint64) simScene {
 	return simScene{
 		seed:          seed,
 		nodes:         3 + 2*random.IntN(2)*random.IntN(2),
-		groups:        1 + random.IntN(3),
+		groups:        2 + random.IntN(2),
 		snapshotAfter: 100 << random.IntN(6),
 		strikes:       []time.Duration{300 * time.Millisecond, time.Second, 4 * time.Second}[random.IntN(3)],
-		thinking:      []time.Duration{30 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond}[random.IntN(3)],
+		thinking:      []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond}[random.IntN(3)],
+		disks:         []time.Duration{0, 5 * time.Millisecond, 25 * time.Millisecond}[random.IntN(3)],
+		heartbeat:     []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}[random.IntN(2)],
 	}
 }
 
@@ -92,7 +95,7 @@ func newSimScene(seed uint64) simScene {
 func (s simScene) random(who uint64) *rand.Rand { return rand.New(rand.NewPCG(s.seed, who)) }
 
 func (s simScene) tune(cfg *shard.Config) {
-	cfg.Replicas = s.nodes
+	cfg.Replicas, cfg.Timing.Heartbeat = s.nodes, s.heartbeat
 	cfg.SnapshotAfter, cfg.Timing.Snapshot = s.snapshotAfter, time.Second
 }
 
@@ -104,12 +107,12 @@ func holdOrder(t *testing.T, seed uint64) *tally {
 	})
 	defer watchdog.Stop()
 	scene, loads := newSimScene(seed), workloads()
-	maps.Copy(loads, spanningWorkloads())
+	t.Logf("%+v", scene)
 	var nemesis *simNemesis
 	synctest.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, scene.nodes, scene.groups)
 		c.tune = scene.tune
-		nemesis = newSimNemesis(c, scene.random(0))
+		nemesis = newSimNemesis(c, scene.random(0), scene.disks)
 		c.form()
 		nemesis.open()
 		scene.trouble(nemesis, loads)
@@ -128,7 +131,7 @@ func holdOrder(t *testing.T, seed uint64) *tally {
 }
 
 // verdict says what the workloads found to be broken.
-func verdict(loads map[string]workload) (err error) {
+func verdict(loads map[string]crowd) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(loads)) {
 		if broken := loads[name].verdict(); broken != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, broken))
@@ -138,24 +141,16 @@ func verdict(loads map[string]workload) (err error) {
 }
 
 // trouble lets the workloads run while the nemesis strikes, for a while.
-func (s simScene) trouble(n *simNemesis, loads map[string]workload) {
+func (s simScene) trouble(n *simNemesis, loads map[string]crowd) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
-	for i, name := range slices.Sorted(maps.Keys(loads)) {
-		for j := range simPerLoad {
-			who := i*simPerLoad + j
-			random := s.random(uint64(1 + who))
+	who := 0
+	for _, name := range slices.Sorted(maps.Keys(loads)) {
+		for range loads[name].clients {
+			who++
+			me, random := who, s.random(uint64(who))
 			a := n.service.caller(random)
-			wg.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					case <-time.After(time.Duration(random.Int64N(int64(s.thinking)))):
-						loads[name].step(a, who, random)
-					}
-				}
-			})
+			wg.Go(func() { s.work(loads[name], a, me, random, stop) })
 		}
 	}
 	for end := time.Now().Add(simTrouble); time.Now().Before(end); {
@@ -164,6 +159,18 @@ func (s simScene) trouble(n *simNemesis, loads map[string]workload) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+// work steps until stop is closed.
+func (s simScene) work(w workload, a caller, who int, random *rand.Rand, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(random.Int64N(int64(s.thinking)))):
+			w.step(a, who, random)
+		}
+	}
 }
 
 // recover heals, and looks whether every group takes writes in time.

@@ -40,7 +40,7 @@ type seenToken struct {
 
 func newLevels() *levels {
 	w := &levels{}
-	for i := range 4 {
+	for i := range 3 {
 		w.keys = append(w.keys, &leveled{key: fmt.Appendf(nil, "leveled-%d", i)})
 	}
 	return w
@@ -48,7 +48,8 @@ func newLevels() *levels {
 
 func (w *levels) step(a caller, who int, random *rand.Rand) {
 	k := w.keys[random.IntN(len(w.keys))]
-	if random.IntN(3) == 0 {
+	reader := who%2 == 0 // who never waits for a write asks a leader without followers most
+	if !reader && random.IntN(2) == 0 {
 		if res, out := a.do(op.Set{Key: k.key, Value: fmt.Append(nil, who)}, client.Local); out == done {
 			k.saw(a, res.Version)
 			k.acknowledge(res.Version)
@@ -56,13 +57,13 @@ func (w *levels) step(a caller, who int, random *rand.Rand) {
 		return
 	}
 	asked := time.Now()
-	switch random.IntN(4) {
-	case 0:
+	switch random.IntN(5) {
+	case 0, 1:
 		w.read(a, k, client.Linearizable, k.ackedAt(asked))
-	case 1:
+	case 2:
 		within := time.Duration(1+random.IntN(3000)) * time.Millisecond
 		w.read(a, k, client.Bounded(within), k.ackedAt(asked.Add(-within)))
-	case 2:
+	case 3:
 		version := uint64(0)
 		if seen, ok := k.pickToken(random); ok {
 			a.adopt(seen.token)

@@ -163,39 +163,61 @@ type tableau struct {
 
 // newTransactions names keys by a format for the object's name and the key's letter.
 func newTransactions(format string) *transactions {
-	return &transactions{series: series[*tableau]{width: 2, uses: 30, create: func(n int) *tableau {
-		t := &tableau{history: history{name: fmt.Sprintf("table-%d", n)}}
+	spanning := !strings.Contains(format, "{")
+	width := 2
+	if spanning {
+		width = 1 // so that reads come in between
+	}
+	return &transactions{series: series[*tableau]{width: width, uses: 40, create: func(n int) *tableau {
+		t := &tableau{history: history{name: fmt.Sprintf("table-%d", n)}, spanning: spanning}
 		for i := range t.keys {
 			t.keys[i] = fmt.Sprintf(format, t.name, 'a'+i)
 		}
-		t.spanning = !strings.Contains(format, "{")
 		return t
 	}}}
 }
 
 func (w *transactions) step(a caller, who int, random *rand.Rand) {
 	t := w.pick(random)
-	var o op.Op
+	for _, o := range w.next(t, random) {
+		res, out := t.do(a, who, o)
+		t.look(o, res, out)
+	}
+}
+
+// next returns what to do next: mostly one thing.
+func (w *transactions) next(t *tableau, random *rand.Rand) []op.Op {
 	switch kind := random.IntN(8); {
-	case kind < 2:
-		o = t.readAll()
-	case t.spanning && kind < 4:
-		o = op.Get{Key: t.key(random.IntN(tableKeys))} // shows all or nothing of a transaction
-	case t.spanning:
-		o = w.txn(t, random)
+	case kind == 0:
+		return []op.Op{t.readAll()}
+	case kind < 3 && t.spanning: // a transaction shows at all keys, or at none
+		var reads []op.Op
+		for _, i := range random.Perm(tableKeys) {
+			reads = append(reads, op.Get{Key: t.key(i)})
+		}
+		return reads
+	case kind < 5 && t.spanning:
+		i := random.IntN(tableKeys)
+		return []op.Op{op.Set{Key: t.key(i), Value: w.writes.next(), Cond: t.unchanged(i, random)}}
+	case kind == 1:
+		return []op.Op{op.MSet{Pairs: []op.Pair{{Key: t.key(0), Value: w.writes.next()}, {Key: t.key(1), Value: w.writes.next()}}}}
 	case kind == 2:
-		o = op.MSet{Pairs: []op.Pair{{Key: t.key(0), Value: w.next()}, {Key: t.key(1), Value: w.next()}}}
-	case kind == 3:
-		o = op.MDelete{Keys: [][]byte{t.key(1), t.key(2)}}
-	default:
-		o = w.txn(t, random)
+		return []op.Op{op.MDelete{Keys: [][]byte{t.key(1), t.key(2)}}}
 	}
-	res, out := t.do(a, who, o)
-	for i, r := range res.Results {
-		t.note(branchOf(o.(op.Txn), res.Unmet)[i], r, out)
-	}
-	for i, it := range res.Items {
-		if _, all := o.(op.MGet); all {
+	return []op.Op{w.txn(t, random)}
+}
+
+// look remembers what reads have shown.
+func (t *tableau) look(o op.Op, res op.Result, out outcome) {
+	switch o := o.(type) {
+	case op.Get:
+		t.note(o, res, out)
+	case op.Txn:
+		for i, r := range res.Results {
+			t.note(branchOf(o, res.Unmet)[i], r, out)
+		}
+	case op.MGet:
+		for i, it := range res.Items {
 			t.last[i].note(op.Result{Found: it.Found, Version: it.Version, Value: it.Value}, out)
 		}
 	}
@@ -215,11 +237,7 @@ func (w *transactions) txn(t *tableau, random *rand.Rand) op.Txn {
 		if random.IntN(2) == 0 {
 			continue
 		}
-		cond := op.Cond{Kind: op.CondAbsent, Show: true}
-		if version, _ := t.last[i].get(); version != 0 && random.IntN(4) > 0 {
-			cond = op.Cond{Kind: op.CondVersion, Version: version, Show: true}
-		}
-		o.Compares = append(o.Compares, op.Compare{Key: t.key(i), Cond: cond})
+		o.Compares = append(o.Compares, op.Compare{Key: t.key(i), Cond: t.unchanged(i, random)})
 	}
 	for i := range t.keys {
 		switch random.IntN(4) {
@@ -228,13 +246,21 @@ func (w *transactions) txn(t *tableau, random *rand.Rand) op.Txn {
 		case 1:
 			o.Then = append(o.Then, op.Get{Key: t.key(i)})
 		default:
-			o.Then = append(o.Then, op.Set{Key: t.key(i), Value: w.next()})
+			o.Then = append(o.Then, op.Set{Key: t.key(i), Value: w.writes.next()})
 		}
 	}
 	if !t.spanning && random.IntN(2) == 0 {
-		o.Else = []op.Op{op.Get{Key: t.key(0)}, op.Set{Key: t.key(2), Value: w.next()}}
+		o.Else = []op.Op{op.Get{Key: t.key(0)}, op.Set{Key: t.key(2), Value: w.writes.next()}}
 	}
 	return o
+}
+
+// unchanged is a condition on what stood at a key lately, or now and then on nothing.
+func (t *tableau) unchanged(i int, random *rand.Rand) op.Cond {
+	if version, _ := t.last[i].get(); version != 0 && random.IntN(4) > 0 {
+		return op.Cond{Kind: op.CondVersion, Version: version, Show: true}
+	}
+	return op.Cond{Kind: op.CondAbsent, Show: true}
 }
 
 func (t *tableau) key(i int) []byte { return []byte(t.keys[i]) }

@@ -38,26 +38,27 @@ type workload interface {
 	verdict() error
 }
 
-// spanningWorkloads returns those whose transactions span groups.
-func spanningWorkloads() map[string]workload {
-	return map[string]workload{
-		"spanning transactions": newTransactions("%s-%c"),
-		"spanning transfers":    newTransfers("{bank-1}", "{bank-2}", "{bank-3}"),
-	}
+// crowd is a workload and how many clients it takes to get in each other's way.
+type crowd struct {
+	workload
+	clients int
 }
 
-// workloads returns one of each of the others, by name.
-func workloads() map[string]workload {
-	return map[string]workload{
-		"registers":    newRegisters(),
-		"counters":     newCounters(),
-		"transactions": newTransactions("{%s}%c"),
-		"sets":         newSets(),
-		"transfers":    newTransfers("{bank}"),
-		"doctors":      newDoctors(),
-		"lists":        newLists(),
-		"levels":       newLevels(),
-		"lives":        newLives(),
+// workloads returns one of each, by name. Transactions of the spanning ones have keys in
+// several groups.
+func workloads() map[string]crowd {
+	return map[string]crowd{
+		"registers":             {newRegisters(), 3},
+		"counters":              {newCounters(), 2},
+		"transactions":          {newTransactions("{%s}%c"), 2},
+		"transfers":             {newTransfers("{bank}"), 2},
+		"sets":                  {newSets(), 2},
+		"doctors":               {newDoctors(), 2},
+		"lists":                 {newLists(), 2},
+		"levels":                {newLevels(), 6},
+		"lives":                 {newLives(), 1},
+		"spanning transactions": {newTransactions("%s-%c"), 5},
+		"spanning transfers":    {newTransfers("{bank-1}", "{bank-2}", "{bank-3}"), 3},
 	}
 }
 
