@@ -24,9 +24,8 @@ type sets struct {
 
 // element is what became of the claims to one element.
 type element struct {
-	winner  string
-	claims  map[string]bool // of unknown outcome
-	settled bool
+	winner string
+	claims map[string]bool // of unknown outcome
 }
 
 func newSets() *sets { return &sets{elements: map[string]*element{}} }
