@@ -90,6 +90,7 @@ func TestSimHungDiskIsNoticedAndItsNodeReplaced(t *testing.T) {
 		c.do(op.Set{Key: []byte("k"), Value: []byte("v")}, op.Local)
 		hung := c.leader(0)
 		c.do(op.Transfer{Group: 1, To: hung}, op.Local)
+		c.doAmong([]string{hung}, op.Set{Key: []byte("k"), Value: []byte("v")}, op.Local) // it leads
 		works := make(chan struct{})
 		hangs := func(string) error { <-works; return nil }
 		c.nodes[hung].fault.Store(&hangs)
