@@ -4,7 +4,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
 BENCH ?= --op set --clients 256 --duration 10s
 
-.PHONY: run build test check fuzz mutants bench clean
+.PHONY: run build test check fuzz mutants soak bench clean
 
 # run starts a three-node cluster on this machine; its data stays in ./.ringraft.
 run: build
@@ -38,6 +38,14 @@ fuzz:
 mutants:
 	go run ./integration/mutants $(FAULTS)
 
+# soak runs the workloads under faults for SOAK, in fake time and on processes, and
+# leaves what was done and found in soak-out/report.txt.
+SOAK ?= 10m
+soak:
+	@mkdir -p soak-out
+	go test ./integration -count=1 -v -timeout 0 -run 'OrderHolds' -soak $(SOAK) >soak-out/log 2>&1; status=$$?; \
+	grep -E '^(=== |--- |ok|FAIL|PASS)|operations' soak-out/log | grep -v '=== ' | tee soak-out/report.txt; exit $$status
+
 # bench measures a cluster of its own: how fast durable writes are, then the longest
 # gap in their acknowledgements when a node, which leads, is killed in the middle.
 bench: export RINGRAFT_ENDPOINTS = 127.0.0.1:7701,127.0.0.1:7702,127.0.0.1:7703
@@ -51,5 +59,5 @@ bench: build
 	{ (sleep 5; kill -9 $$(awk '$$1 == "n1" {print $$3; exit}' bench-out/log)) & bin/ringraft bench $(BENCH) --warmup 0s; }
 
 clean:
-	rm -rf bin bench-out
+	rm -rf bin bench-out soak-out
 	go clean -testcache
