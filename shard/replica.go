@@ -106,8 +106,9 @@ func (r *replica) start(c replicaConfig) error {
 	if r.end, err = r.store.Logs.LastIndex(); err != nil {
 		return fmt.Errorf("find the end of group %d's log: %w", r.group, err)
 	}
-	fsm := &settlingFSM{BatchingFSM: c.machine, store: r.store, applied: &r.applied}
-	if r.raft, err = raft.NewRaft(conf, fsm, gapLogs{r.store.Logs}, r.store.Stable, r.store.Snapshots, transport); err != nil {
+	logs := &tailLogs{LogStore: gapLogs{r.store.Logs}}
+	fsm := &settlingFSM{BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: logs, applied: &r.applied}
+	if r.raft, err = raft.NewRaft(conf, fsm, logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())

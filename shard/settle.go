@@ -4,8 +4,6 @@ import (
 	"io"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/ringraft/ringraft/shard/storage"
 )
 
 // Raft installs a snapshot beside the log that a follower has. Two things can go
@@ -24,8 +22,9 @@ import (
 // for Restore, so nobody else touches the log meanwhile.
 type settlingFSM struct {
 	raft.BatchingFSM
-	store   *storage.Replica
-	applied *appliedLog
+	snapshots raft.SnapshotStore
+	logs      raft.LogStore
+	applied   *appliedLog
 }
 
 func (f *settlingFSM) ApplyBatch(logs []*raft.Log) []any {
@@ -37,11 +36,11 @@ func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {
 	if err := f.BatchingFSM.Restore(snapshot); err != nil {
 		return err
 	}
-	metas, err := f.store.Snapshots.List()
+	metas, err := f.snapshots.List()
 	if err != nil || len(metas) == 0 {
 		return err
 	}
-	return settleLog(f.store.Logs, metas[0].Index, metas[0].Term)
+	return settleLog(f.logs, metas[0].Index, metas[0].Term)
 }
 
 // settleLog makes the entry at index, if the log has one of another term, a no-op
