@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,12 +27,12 @@ func TestSimLogThatFailsAmidATruncationIsMended(t *testing.T) {
 		for i := range 20 {
 			c.doAmong(others, op.Set{Key: key, Value: fmt.Append(nil, i)}, op.Local)
 		}
-		writes := 0
+		var writes atomic.Int64
 		fails := func(what string) error {
 			if !strings.HasPrefix(what, "log of replica 1.") {
 				return nil
 			}
-			if writes++; writes == 1 {
+			if writes.Add(1) == 1 {
 				return nil // the removal
 			}
 			return errors.New("input/output error")
@@ -39,8 +40,8 @@ func TestSimLogThatFailsAmidATruncationIsMended(t *testing.T) {
 		c.nodes[old].fault.Store(&fails)
 		c.fabric.HealAll()
 		time.Sleep(5 * time.Second)
-		if writes < 2 {
-			t.Fatalf("the log was written %d times: nothing was to be removed", writes)
+		if n := writes.Load(); n < 2 {
+			t.Fatalf("the log was written %d times: nothing was to be removed", n)
 		}
 		c.nodes[old].fault.Store(nil)
 		for range 20 {
