@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -120,17 +119,23 @@ func (h *history) check(model porcupine.Model) error {
 	return fmt.Errorf("%s: no verdict on its %d operations within %v", h.name, len(h.past), checkTimeout)
 }
 
-// picture writes the history as a page for a browser and says where it is. It is kept
-// when the test ends.
+// pictures is a directory that is kept when the tests end.
+var pictures = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "ringraft-histories-") })
+
+// picture writes the history as a page for a browser and says where it is.
 func (h *history) picture(model porcupine.Model) string {
-	dir, err := os.MkdirTemp("", "ringraft-history-")
+	dir, err := pictures()
 	if err != nil {
 		return err.Error()
 	}
-	path := filepath.Join(dir, "history.html")
-	_, found := porcupine.CheckOperationsVerbose(model, h.past, checkTimeout)
-	if err := porcupine.VisualizePath(model, found, path); err != nil {
+	page, err := os.CreateTemp(dir, h.name+"-*.html")
+	if err != nil {
 		return err.Error()
 	}
-	return "see " + path
+	defer page.Close()
+	_, found := porcupine.CheckOperationsVerbose(model, h.past, checkTimeout)
+	if err := porcupine.Visualize(model, found, page); err != nil {
+		return err.Error()
+	}
+	return "see " + page.Name()
 }
