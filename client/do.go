@@ -102,7 +102,7 @@ func (a *attempts) run(ctx context.Context) (op.Result, error) {
 		v := later
 		if a.node = a.walk.next(a.group); a.node != nil {
 			res, broken := a.send(ctx)
-			if v = judge(res.Err, broken, a.repeatable); v == settled {
+			if v = a.judge(res, broken); v == settled {
 				return a.settle(res, broken)
 			}
 			a.learn(ctx, res.Err, broken)
@@ -171,6 +171,16 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	}
 	a.doubtful = a.doubtful || a.numbered && unsettled(res.Err, broken)
 	return res, broken
+}
+
+// judge gives the verdict on an attempt. Where an earlier one may yet be done, a refusal
+// of this one alone settles nothing.
+func (a *attempts) judge(res op.Result, broken error) verdict {
+	v := judge(res.Err, broken, a.repeatable)
+	if v == settled && a.doubtful && res.OfThisTry() {
+		return later
+	}
+	return v
 }
 
 // unsettled reports whether an attempt that ended so may have had an effect.

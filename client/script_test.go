@@ -221,6 +221,11 @@ func unknown(ctx context.Context, o op.Op) (op.Result, error) {
 	return answers(op.UnknownOutcome("leadership was lost"))(ctx, o)
 }
 
+// noRoom is a group that cannot keep the answer to a write.
+func noRoom(ctx context.Context, o op.Op) (op.Result, error) {
+	return answers(&op.Error{Kind: op.KindOutOfMemory, Field: op.FieldSession, Message: "full"})(ctx, o)
+}
+
 func sessionEnded(ctx context.Context, o op.Op) (op.Result, error) {
 	return answers(&op.Error{Kind: op.KindSessionEnded, Message: "it has ended"})(ctx, o)
 }

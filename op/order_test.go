@@ -154,6 +154,26 @@ func TestNumbersOfACommandFitTogether(t *testing.T) {
 	}
 }
 
+// TestWhatRefusesOneTryAlone: an earlier try of the write may be done all the same.
+func TestWhatRefusesOneTryAlone(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		res  op.Result
+		want bool
+	}{
+		"done":                             {op.Result{Index: 7}, false},
+		"no room for the answer":           {op.Result{Index: 7, Err: &op.Error{Kind: op.KindOutOfMemory, Field: op.FieldSession}}, true},
+		"no room for the record":           {op.Result{Index: 7, Err: &op.Error{Kind: op.KindOutOfMemory}}, false},
+		"refused before it was in the log": {op.Result{Err: op.Invalid("value", "is too long")}, true},
+		"refused by the state machine":     {op.Result{Index: 7, Err: op.Invalid("txn", "answers too much")}, false},
+		"a conflict":                       {op.Result{Index: 7, Err: &op.Error{Kind: op.KindConflict}}, false},
+	} {
+		if got := tc.res.OfThisTry(); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestBoundsFitTheLevel(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -15,6 +15,26 @@ const (
 	MaxUnacknowledged = 4096
 )
 
+// FieldSession is the field of an error that has to do with a write's session, and not
+// with the write.
+const FieldSession = "session"
+
+// OfThisTry reports whether res, the answer to a write in a session, refuses this try
+// alone: the group did not take it, or had no room to keep an answer. Another try, also
+// an earlier one that is still on its way, can be done.
+func (res *Result) OfThisTry() bool {
+	if res.Err == nil {
+		return false
+	}
+	switch res.Err.Kind {
+	case KindOutOfMemory:
+		return res.Err.Field == FieldSession
+	case KindInvalid:
+		return res.Index == 0
+	}
+	return false
+}
+
 // Command is a write as a log carries it: [session, sequence, acknowledged, operation].
 // With session 0 it stands for itself: a repeat is another write.
 type Command struct {
@@ -50,13 +70,13 @@ func (r *reader) command() Command {
 func CheckCommand(c Command) *Error {
 	switch {
 	case c.Session == 0 && (c.Sequence != 0 || c.Acknowledged != 0):
-		return Invalid("session", "is 0, which takes no sequence")
+		return Invalid(FieldSession, "is 0, which takes no sequence")
 	case c.Session == 0:
 		return nil
 	case SpecOf(c.Op.Code()).Class != ClassWrite || c.Op.Code() == CodeOpenSession:
-		return Invalid("session", "is for writes; %s is none", c.Op.Code())
+		return Invalid(FieldSession, "is for writes; %s is none", c.Op.Code())
 	case recorded(c.Op):
-		return Invalid("session", "is for writes without an id of their own")
+		return Invalid(FieldSession, "is for writes without an id of their own")
 	case c.Sequence == 0:
 		return Invalid("sequence", "is 0; the first write of a session has 1")
 	case c.Acknowledged > c.Sequence:

@@ -32,7 +32,7 @@ func (s *state) OpenSession(ttl int64) (uint64, *op.Error) {
 func (s *state) once(c op.Command) op.Result {
 	x, ok := s.sessions.byID[c.Session]
 	if !ok || x.deadline <= s.time {
-		return op.Fail(&op.Error{Kind: op.KindSessionEnded, Field: "session", Message: "is unknown here, or has ended"})
+		return op.Fail(&op.Error{Kind: op.KindSessionEnded, Field: op.FieldSession, Message: "is unknown here, or has ended"})
 	}
 	s.sessions.use(x, s.time, min(c.Acknowledged, c.Sequence))
 	if c.Sequence < x.floor {
@@ -51,9 +51,13 @@ func (s *state) once(c op.Command) op.Result {
 }
 
 // first runs a command and keeps its answer. Without room for that it is refused and
-// leaves no trace, unless it makes room itself.
+// leaves no trace, unless it makes room itself. The refusal names the session: it is of
+// this try alone, see op.Result.OfThisTry.
 func (s *state) first(x *session, c op.Command) op.Result {
 	full := s.Room(answerRoom)
+	if full != nil {
+		full.Field = op.FieldSession
+	}
 	if full != nil && !onlyRemoves(c.Op) {
 		return op.Fail(full)
 	}

@@ -322,9 +322,12 @@ func TestWithoutRoomForTheAnswerNothingIsKept(t *testing.T) {
 	open(t, f, 0)
 	do(t, f, 0, op.Set{Key: []byte("f"), Value: make([]byte, 1500), Protect: true})
 	for range 2 {
-		if res := run(t, f, 0, in(1, incr("n"))); res.Err == nil || res.Err.Kind != op.KindOutOfMemory || !strings.Contains(res.Err.Message, "max-bytes") {
-			t.Fatalf("without room: %+v", res)
+		if res := run(t, f, 0, in(1, incr("n"))); res.Err == nil || res.Err.Kind != op.KindOutOfMemory || !strings.Contains(res.Err.Message, "max-bytes") || !res.OfThisTry() {
+			t.Fatalf("without room: %+v, want a refusal of this try alone", res)
 		}
+	}
+	if res := run(t, f, 0, op.Command{Op: set("g", string(make([]byte, 1500)))}); !errors.Is(res.Err, op.ErrOutOfMemory) || res.OfThisTry() {
+		t.Errorf("a record without room, in no session: %+v", res)
 	}
 	do(t, f, 0, op.Delete{Key: []byte("f")})
 	if res := run(t, f, 0, in(1, incr("n"))); res.Number != 1 {

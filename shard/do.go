@@ -47,6 +47,7 @@ func (n *Node) Do(ctx context.Context, req op.Request) op.Result {
 			doubt = res.Err
 		case res.Err.Kind == op.KindSessionEnded && doubt != nil:
 			return op.Fail(op.UnknownOutcome("%v; asked again, %v", doubt, res.Err))
+		case doubt != nil && res.OfThisTry():
 		case res.Err.Kind == op.KindLocked && !part:
 		case res.Err.Kind != op.KindUnavailable && res.Err.Kind != op.KindWrongNode:
 			return res

@@ -88,6 +88,7 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 		unknown     = op.Fail(op.UnknownOutcome("who knows"))
 		ended       = op.Fail(&op.Error{Kind: op.KindSessionEnded})
 		conflict    = op.Fail(&op.Error{Kind: op.KindConflict})
+		noRoom      = op.Fail(&op.Error{Kind: op.KindOutOfMemory, Field: op.FieldSession})
 		toN2        = op.Fail(&op.Error{Kind: op.KindWrongNode, Node: "n2"})
 		toNobody    = op.Fail(&op.Error{Kind: op.KindWrongNode})
 		lost        = errors.New("connection lost")
@@ -119,6 +120,9 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 		"in a session that ended":             {inTurn, []any{ended}, op.ErrSessionEnded, 1},
 		"in a session that ended when asked":  {inTurn, []any{unknown, ended}, op.ErrUnknownOutcome, 2},
 		"in a session, refused when repeated": {inTurn, []any{unknown, conflict}, op.ErrRefused, 2},
+		"in a session, without room":          {inTurn, []any{noRoom}, op.ErrOutOfMemory, 1},
+		"but an earlier try may find it":      {inTurn, []any{unknown, noRoom, done}, nil, 3},
+		"without room for ever":               {inTurn, []any{unknown, noRoom}, op.ErrUnknownOutcome, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
