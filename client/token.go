@@ -42,7 +42,8 @@ func (c *Client) SessionToken() string {
 
 // AdoptToken makes this client's reads at the level Session show at least what the
 // client that gave the token out had seen. A text that is no token, or one of another
-// cluster, is refused.
+// cluster, is refused; so is, with the field bound, a read that is to show what the
+// cluster has never had, as before a restore.
 func (c *Client) AdoptToken(token string) error {
 	var body tokenBody
 	if err := unseal("session token", TokenPrefix, token, maxToken, &body); err != nil {

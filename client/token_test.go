@@ -1,11 +1,9 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/internal/fakenode"
@@ -102,8 +100,8 @@ func TestTokensAreRefused(t *testing.T) {
 	}
 }
 
-// TestTokenFromTheFutureIsUnavailable: nobody has what it saw, as after a restore.
-func TestTokenFromTheFutureIsUnavailable(t *testing.T) {
+// TestTokenOfAnotherPastIsRefused: nobody has what it saw, as after a restore.
+func TestTokenOfAnotherPastIsRefused(t *testing.T) {
 	t.Parallel()
 	nodes, c := start(t, fakenode.Config{Groups: 1})
 	for range 3 {
@@ -115,10 +113,9 @@ func TestTokenFromTheFutureIsUnavailable(t *testing.T) {
 	}
 	t.Cleanup(restored.Close)
 	late := connectTo(t, restored, client.Config{SessionToken: c.SessionToken()})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := late.Get(ctx, "k", client.At(client.Session)); !errors.Is(err, client.ErrUnavailable) {
-		t.Errorf("err = %v, want %v", err, client.ErrUnavailable)
+	_, err = late.Get(t.Context(), "k", client.At(client.Session))
+	if refusal := new(op.Error); !errors.As(err, &refusal) || refusal.Field != "bound" || !errors.Is(err, client.ErrRefused) {
+		t.Errorf("err = %v, want %v that names the bound", err, client.ErrRefused)
 	}
 	if _, err := late.Get(t.Context(), "k", client.At(client.Local)); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("at the level local: err = %v, want %v", err, client.ErrNotFound)

@@ -42,7 +42,8 @@ func TestSimWritesAndReadsTellTheirIndex(t *testing.T) {
 }
 
 // TestSimSessionReadsWaitOrGoToTheLeader: a replica that lags by less than a round
-// trip is waited for; one that lags by more, or for ever, sends the reader on.
+// trip is waited for; one that lags by more, or for ever, sends the reader on. The
+// leader knows when nobody can have seen an index.
 func TestSimSessionReadsWaitOrGoToTheLeader(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, c *simCluster) {
 		key := []byte("k")
@@ -70,8 +71,8 @@ func TestSimSessionReadsWaitOrGoToTheLeader(t *testing.T) {
 				t.Errorf("%s took %v for an index that nobody has", m.ID, took)
 			}
 			if m.ID == c.leader(1) {
-				if res.Err == nil || res.Err.Kind != op.KindUnavailable {
-					t.Errorf("the leader answers %+v for an index that nobody has, want unavailable", res)
+				if res.Err == nil || res.Err.Kind != op.KindInvalid || res.Err.Field != "bound" {
+					t.Errorf("the leader answers %+v for an index that nobody has, want a refusal that names the bound", res)
 				}
 			} else if !c.sendsToLeader(res) {
 				t.Errorf("%s answers %+v for an index that nobody has, want the leader's name", m.ID, res)
@@ -108,6 +109,9 @@ func followSession(t *testing.T, c *simCluster, seed uint64) {
 		}
 		id = c.init[random.IntN(len(c.init))].ID
 		res := c.get(id, []byte("k"), op.Session, token)
+		if errors.Is(res.Err, op.ErrRefused) {
+			t.Fatalf("seed %d: %s holds what was seen at index %d for impossible: %v", seed, id, token, res.Err)
+		}
 		if res.Err == nil {
 			got, _ := strconv.Atoi(string(res.Value))
 			if got < seen {

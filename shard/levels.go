@@ -66,7 +66,7 @@ func (g *group) readSession(o op.Read, bound uint64, reply op.Replier) {
 	case mutant.SessionAtOnce || g.fsm.Applied() >= bound:
 		reply.Reply(g.readNow(o))
 	case !g.sessions.add(sessionRead{bound, o, reply}):
-		reply.Reply(op.Fail(g.notReached(bound)))
+		reply.Reply(op.Fail(g.behind("has too many session reads waiting, or is stopping")))
 	}
 }
 
@@ -77,15 +77,33 @@ func (g *group) sessionRound(ctx context.Context, waiting []sessionRead) {
 	slices.SortFunc(waiting, func(a, b sessionRead) int { return cmp.Compare(a.bound, b.bound) })
 	for _, r := range waiting {
 		if err := g.fsm.Wait(ctx, r.bound); err != nil {
-			r.reply.Reply(op.Fail(g.notReached(r.bound)))
+			g.notReached(r)
 		} else {
 			r.reply.Reply(g.readNow(r.op))
 		}
 	}
 }
 
-func (g *group) notReached(bound uint64) *op.Error {
-	return g.behind("has not reached index %d", bound)
+// notReached answers a read whose bound lies past this replica's state. A leader that a
+// majority has confirmed since has all that anybody has seen: what lies past its state
+// was seen in another log, as before a restore.
+func (g *group) notReached(r sessionRead) {
+	if g.replica.readyTerm() == 0 {
+		r.reply.Reply(op.Fail(g.behind("has not reached index %d", r.bound)))
+		return
+	}
+	g.reads.add(func(_ uint64, err *op.Error) {
+		applied := g.fsm.Applied()
+		switch {
+		case err != nil:
+			r.reply.Reply(op.Fail(err))
+		case applied < r.bound:
+			r.reply.Reply(op.Fail(op.Invalid("bound", "is index %d, as a session token or an answer told; "+
+				"the log of group %d ends at %d: that was before a restore, or in another cluster", r.bound, g.id, applied)))
+		default:
+			r.reply.Reply(g.readNow(r.op))
+		}
+	})
 }
 
 // learnIndex returns the leader's read index.

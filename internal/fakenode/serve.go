@@ -30,7 +30,7 @@ func (c *Cluster) serveLocked(n *node, req op.Request) op.Result {
 		case err != nil:
 			return op.Fail(err)
 		case req.Level == op.Session && req.Bound > g.index:
-			return op.Fail(op.Unavailable("index %d lies before us; the newest is %d", req.Bound, g.index))
+			return op.Fail(op.Invalid("bound", "is index %d; the log ends at %d", req.Bound, g.index))
 		}
 		return g.read(o, c.nowLocked())
 	}
