@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -107,16 +108,30 @@ func (h *history) add(o porcupine.Operation) {
 	h.past = append(h.past, o)
 }
 
+var (
+	errNoOrder   = errors.New("no order of the operations explains the answers")
+	errNoVerdict = errors.New("the search for an order takes too long")
+)
+
 // check returns an error unless some order of the operations, each between its call
 // and its return, gives the answers that came back. Beside the error is a picture.
 func (h *history) check(model porcupine.Model) error {
-	switch porcupine.CheckOperationsTimeout(model, h.past, checkTimeout) {
+	err := h.search(model, checkTimeout)
+	if errors.Is(err, errNoOrder) {
+		err = fmt.Errorf("%w; %s", err, h.picture(model))
+	}
+	return err
+}
+
+// search is check without a picture.
+func (h *history) search(model porcupine.Model, patience time.Duration) error {
+	switch porcupine.CheckOperationsTimeout(model, h.past, patience) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Illegal:
-		return fmt.Errorf("%s: no order of its %d operations explains the answers; %s", h.name, len(h.past), h.picture(model))
+		return fmt.Errorf("%s, %d operations: %w", h.name, len(h.past), errNoOrder)
 	}
-	return fmt.Errorf("%s: no verdict on its %d operations within %v", h.name, len(h.past), checkTimeout)
+	return fmt.Errorf("%s, %d operations, %v: %w", h.name, len(h.past), patience, errNoVerdict)
 }
 
 // pictures is a directory that is kept when the tests end.

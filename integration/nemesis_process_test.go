@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -37,8 +38,8 @@ func newLiveNemesis(c *liveCluster, random *rand.Rand) *liveNemesis {
 		{"kill of a majority", func() { n.kill(n.some(len(c.nodes)/2 + 1)...) }},
 		{"transfers", n.storm},
 		{"kill of all", func() { n.kill(c.nodes...) }},
-		{"pause of a node", func() { n.pause(n.some(1)[0]) }},
 		{"kill of a node", func() { n.kill(n.some(1)...) }},
+		{"pause of a follower", func() { n.pause(n.follower()) }},
 		{"pause of a majority", func() { n.pause(n.some(len(c.nodes)/2 + 1)...) }},
 	}
 	return n
@@ -73,6 +74,12 @@ func (n *liveNemesis) some(count int) (list []*liveNode) {
 // leader returns the node that leads some group.
 func (n *liveNemesis) leader() *liveNode {
 	return n.cluster.leader(n.groups[n.random.IntN(len(n.groups))])
+}
+
+// follower returns a node that does not lead some group.
+func (n *liveNemesis) follower() *liveNode {
+	others := n.cluster.others(n.leader())
+	return others[n.random.IntN(len(others))]
 }
 
 // kill ends the processes as one.
@@ -131,6 +138,18 @@ func (n *liveNemesis) weather() map[string]*weatherProxy {
 	}
 	n.acts = append(n.acts, liveAct{"dropped replies", turn(muted)}, liveAct{"delayed replies", turn(slow)}, liveAct{"broken connections", turn(breaks)})
 	return proxies
+}
+
+// clocks adds jumps of one node's clock, there and back: within what transactions over
+// groups bear, or beyond. All nodes must have clocks that tests set.
+func (n *liveNemesis) clocks() {
+	jump := func() {
+		node := n.some(1)[0]
+		width := []time.Duration{4 * time.Second, 20 * time.Second}[n.random.IntN(2)]
+		node.setClock(time.Duration(n.random.Int64N(int64(width))) - width/2)
+		n.later(func() { node.setClock(0) }) // a jump as well
+	}
+	n.acts = slices.Insert(n.acts, 1, liveAct{"clock jump", jump})
 }
 
 // recover heals, and looks whether a write to every group succeeds in time.

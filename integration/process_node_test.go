@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,7 @@ type liveNode struct {
 	args         []string
 	launcher     []string // a command that becomes the program given to it, or none
 	log          string   // path; it outlives restarts
+	clock        string   // path of what moves its clock, or none
 
 	process *os.Process
 	stdin   io.Closer     // the process ends when it closes: no test leaves one behind
@@ -42,9 +44,13 @@ func (n *liveNode) start() {
 		n.t.Fatal(err)
 	}
 	defer log.Close()
-	command := slices.Concat(n.launcher, []string{program(n.t)}, n.args)
+	path, env := program(n.t), cleanEnv()
+	if n.clock != "" {
+		path, env = built(n.t, buildWithClocks), append(env, "TESTCLOCK_FILE="+n.clock)
+	}
+	command := slices.Concat(n.launcher, []string{path}, n.args)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = cleanEnv()
+	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = log, log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -111,6 +117,18 @@ func (n *liveNode) stop() {
 // pause freezes the process: its connections stay, and nothing answers.
 func (n *liveNode) pause()  { n.t.Helper(); n.signal(syscall.SIGSTOP) }
 func (n *liveNode) resume() { n.t.Helper(); n.signal(syscall.SIGCONT) }
+
+// setClock makes the node's clock jump to where it is so far ahead of the right time.
+func (n *liveNode) setClock(ahead time.Duration) {
+	n.t.Helper()
+	next := n.clock + ".next"
+	if err := os.WriteFile(next, strconv.AppendInt(nil, ahead.Milliseconds(), 10), 0o600); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := os.Rename(next, n.clock); err != nil { // nobody reads half of it
+		n.t.Fatal(err)
+	}
+}
 
 // wait returns the exit code of a process that is to end by itself.
 func (n *liveNode) wait() int {

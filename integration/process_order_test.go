@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -13,7 +14,6 @@ import (
 )
 
 const (
-	liveStrikes  = 11                      // in the short profile, of which each kind of harm is one
 	liveHarm     = 1200 * time.Millisecond // how long harm lasts, at least
 	liveRelief   = 300 * time.Millisecond
 	liveRecovery = 10 * time.Second // after healing, until writes must succeed
@@ -21,12 +21,18 @@ const (
 )
 
 // TestOrderHoldsOnProcesses runs all workloads through the real client while processes
-// die, stand still and hand over, and answers get lost.
+// die, stand still and hand over, clocks jump, and answers get lost.
 func TestOrderHoldsOnProcesses(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, "--groups", "3")
+	c := newCluster(t, 3, "--groups", "3")
+	for _, node := range c.nodes {
+		node.clock = filepath.Join(t.TempDir(), "clock")
+		node.start()
+	}
+	c.connect()
 	seed := liveSeed()
 	n := newLiveNemesis(c, rand.New(rand.NewPCG(seed, 0)))
+	n.clocks()
 	proxies := n.weather()
 	holdLiveOrder(t, n, seed, client.Config{Dial: behind(proxies)})
 }
@@ -42,6 +48,7 @@ func liveSeed() uint64 {
 // holdLiveOrder is holdOrder on processes.
 func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config) {
 	t.Helper()
+	t.Logf("the same harm again: go test ./integration -run '^%s$' -seed %d", t.Name(), seed)
 	began := time.Now()
 	loads := workloads()
 	n.trouble(loads, seed, cfg)
@@ -51,7 +58,7 @@ func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config)
 	}
 	wantEqualDigests(t, n.cluster.waitCaughtUp())
 	if err := verdict(loads); err != nil {
-		t.Errorf("%v\nthe seed of what was done is %d", err, seed)
+		t.Error(err)
 	}
 	t.Logf("in %v: %v", time.Since(began).Round(time.Second), n.tally)
 	if n.tally.done() == 0 {
@@ -59,7 +66,8 @@ func holdLiveOrder(t *testing.T, n *liveNemesis, seed uint64, cfg client.Config)
 	}
 }
 
-// trouble lets the workloads run while the nemesis strikes, and heals in the end.
+// trouble lets the workloads run while the nemesis strikes, once with each kind of harm
+// or for as long as the soak lasts, and heals in the end.
 func (n *liveNemesis) trouble(loads map[string]crowd, seed uint64, cfg client.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -80,7 +88,7 @@ func (n *liveNemesis) trouble(loads map[string]crowd, seed uint64, cfg client.Co
 	defer cancel()
 	defer n.heal() // also when a strike fails the test
 	end := time.Now().Add(*soakFlag)
-	for turn := 0; turn < liveStrikes || time.Now().Before(end); turn++ {
+	for turn := 0; turn < len(n.acts) || time.Now().Before(end); turn++ {
 		n.strike(turn)
 		_ = wait(n.cluster.t.Context(), liveHarm+time.Duration(n.random.Int64N(int64(liveHarm))))
 		n.recover()

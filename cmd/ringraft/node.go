@@ -78,6 +78,7 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	p.node, err = shard.New(shard.Config{
 		ID: cfg.id, Native: cfg.advertiseNative, Peer: cfg.advertisePeer, Store: p.dir,
 		Init: cfg.init, Groups: cfg.groups, Replicas: cfg.replicas, Logger: p.log,
+		Clock: nodeClock(),
 	})
 	if err != nil {
 		return err
