@@ -58,7 +58,7 @@ func TestCheckerTellsRightHistoriesFromWrongOnes(t *testing.T) {
 		"a condition holds":                              {first.then(ifVersion("b", 1), written(2)), false},
 		"a condition that does not hold is passed over":  {first.then(set("b"), written(2)).then(ifVersion("c", 1), written(3)), true},
 		"a condition that holds is unmet":                {first.then(ifVersion("b", 1), op.Result{Unmet: true, Found: true, Version: 1}), true},
-		"a version is used again after a delete":         {first.then(op.Delete{Key: k}, op.Result{Found: true, Version: 2}).then(set("b"), op.Result{Version: 1}), true},
+		"a version is used again after a delete":         {first.then(op.Delete{Key: k}, op.Result{Found: true, Version: 2}).then(set("b"), op.Result{Version: 2}), true},
 		"an addition counts":                             {past{}.then(one, added(1, 1)).then(one, added(2, 2)), false},
 		"an addition counts twice":                       {past{}.then(one, added(1, 1)).then(get, is("2", 2)), true},
 		"an addition is lost":                            {past{}.then(one, added(1, 1)).then(one, added(1, 2)), true},
