@@ -118,7 +118,8 @@ func TestExitCodesTellOutcomesApart(t *testing.T) {
 }
 
 // TestLostAnswerIsAnUnknownOutcome takes the answer to a write away. The write has
-// happened, and the exit code says that it may have.
+// happened, and the exit code says that it may have; the message says how to ask, and
+// whoever does so is told the first answer, though the key was changed since.
 func TestLostAnswerIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, "--groups", "1", "--replicas", "1")
@@ -128,11 +129,21 @@ func TestLostAnswerIsAnUnknownOutcome(t *testing.T) {
 	n.start()
 	c.connect()
 	ringraft := commandLine{t, proxy.address()}
-	if out, messages, code := ringraft.run(nil, "set", "word", "unheard", "--timeout", "1s"); code != 6 || len(out) != 0 {
-		t.Errorf("exit code %d, output %q: %s; want 6", code, out, messages)
+	out, messages, code := ringraft.run(nil, "set", "word", "unheard", "--timeout", "1s")
+	_, again, told := strings.Cut(strings.TrimSpace(messages), "ask for the outcome: ringraft ")
+	if code != 6 || len(out) != 0 || !told {
+		t.Fatalf("exit code %d, output %q: %s; want 6 and how to ask again", code, out, messages)
 	}
+	proxy.speak()
 	if got := ringraft.want(nil, "get", "word"); string(got) != "unheard" {
 		t.Errorf("the write left %q", got)
+	}
+	ringraft.want(nil, "set", "word", "later")
+	if got := ringraft.want(nil, strings.Fields(again)...); string(got) != "version 1\n" {
+		t.Errorf("asked again, the write is said to have given %q", got)
+	}
+	if got := ringraft.want(nil, "get", "word"); string(got) != "later" {
+		t.Errorf("asking again left %q", got)
 	}
 }
 

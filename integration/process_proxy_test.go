@@ -16,9 +16,10 @@ type mutingProxy struct {
 	target   string
 	marker   []byte
 
-	wg    sync.WaitGroup
-	mu    sync.Mutex
-	conns []net.Conn
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	conns  []net.Conn
+	silent bool
 }
 
 func startMutingProxy(t *testing.T, target, marker string) *mutingProxy {
@@ -27,13 +28,20 @@ func startMutingProxy(t *testing.T, target, marker string) *mutingProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &mutingProxy{listener: l, target: target, marker: []byte(marker)}
+	p := &mutingProxy{listener: l, target: target, marker: []byte(marker), silent: true}
 	p.wg.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
 func (p *mutingProxy) address() string { return p.listener.Addr().String() }
+
+// speak lets all answers through on connections made from now on.
+func (p *mutingProxy) speak() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = false
+}
 
 func (p *mutingProxy) close() {
 	p.listener.Close()
@@ -58,12 +66,17 @@ func (p *mutingProxy) accept() {
 		}
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
+		silent := p.silent
 		p.mu.Unlock()
 		muted, mute := context.WithCancel(context.Background())
+		found := mute
+		if !silent {
+			found = func() {}
+		}
 		p.wg.Go(func() {
 			defer server.Close()
 			defer mute()
-			_, _ = io.Copy(server, io.TeeReader(client, &watcher{p.marker, mute})) // either end may go
+			_, _ = io.Copy(server, io.TeeReader(client, &watcher{p.marker, found})) // either end may go
 		})
 		p.wg.Go(func() {
 			_, _ = io.Copy(&mutable{client, muted}, server)

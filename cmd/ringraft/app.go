@@ -25,6 +25,7 @@ func (con *console) run(ctx context.Context, args []string) int {
 	err := con.execute(ctx, args)
 	if err != nil {
 		fmt.Fprintln(con.err, "ringraft:", err)
+		con.tellTickets(err)
 	}
 	return exitCode(err)
 }
@@ -70,6 +71,7 @@ func (con *console) app() *cli.App {
 			con.ttlCommand(),
 			con.incrCommand(),
 			con.txnCommand(),
+			con.resolveCommand(),
 			con.scanCommand(),
 			con.importCommand(),
 			con.exportCommand(),

@@ -69,7 +69,7 @@ func TestIncrWithinBounds(t *testing.T) {
 	s.run(t, "incr", "seats", "-1", "--at-least", "0").check(t, exitCondition, "", "version 2 stands there")
 	s.run(t, "incr", "seats", "-1", "--at-least", "0", "--show").check(t, exitCondition, "", ": 0")
 	s.run(t, "incr", "seats", "9", "--at-most", "5", "--clamp").check(t, exitDone, "5\n", "")
-	s.run(t, "incr", "seats", "--at-least", "2", "--at-most", "1").check(t, exitUsage, "", "min")
+	s.run(t, "incr", "seats", "--at-least", "2", "--at-most", "1").check(t, exitUsage, "", "--at-least is 2")
 	if o := s.run(t, "ttl", "seats"); o.out == "none\n" {
 		t.Error("the time to live is gone")
 	}

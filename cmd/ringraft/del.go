@@ -51,6 +51,17 @@ func del(ctx context.Context, s *session, args []string) error {
 		return s.delIf(ctx, cl, keys[0], opts)
 	}
 	results, failed := cl.DeleteMany(ctx, keys)
+	if err := s.printDeleted(results); err != nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("removing keys: %w", failed)
+	}
+	return nil
+}
+
+// printDeleted tells which keys were there, and which failed.
+func (s *session) printDeleted(results []client.Result) error {
 	count := 0
 	deleted := make([]deletion, len(results))
 	for i, r := range results {
@@ -62,13 +73,7 @@ func del(ctx context.Context, s *session, args []string) error {
 			count++
 		}
 	}
-	if err := s.printCount("deleted", count, deleted); err != nil {
-		return err
-	}
-	if failed != nil {
-		return fmt.Errorf("removing keys: %w", failed)
-	}
-	return nil
+	return s.printCount("deleted", count, deleted)
 }
 
 // delIf removes a key on a condition.
@@ -77,9 +82,5 @@ func (s *session) delIf(ctx context.Context, cl *client.Client, key string, opts
 	if err != nil {
 		return s.failure("removing", key, err)
 	}
-	count := 0
-	if existed {
-		count = 1
-	}
-	return s.printCount("deleted", count, []deletion{{keyField: newKeyField(key), Deleted: existed}})
+	return s.printDeleted([]client.Result{{Key: key, Existed: existed}})
 }

@@ -47,6 +47,10 @@ func expire(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return s.failure("changing the TTL of", key, err)
 	}
+	return s.printChanged(key)
+}
+
+func (s *session) printChanged(key string) error {
 	if s.inJSON {
 		return s.printJSON(newKeyField(key))
 	}

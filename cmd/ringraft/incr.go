@@ -50,13 +50,17 @@ func incr(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return s.failure("adding to", key, err)
 	}
+	return s.printNumber(key, sum)
+}
+
+func (s *session) printNumber(key string, n int64) error {
 	if s.inJSON {
 		return s.printJSON(struct {
 			keyField
 			Number int64 `json:"number"`
-		}{newKeyField(key), sum})
+		}{newKeyField(key), n})
 	}
-	return s.print(sum)
+	return s.print(n)
 }
 
 func addOptions(c *cli.Context) ([]client.WriteOption, error) {
@@ -64,6 +68,7 @@ func addOptions(c *cli.Context) ([]client.WriteOption, error) {
 	if err != nil {
 		return nil, err
 	}
+	given := map[string]int64{}
 	for _, bound := range []struct {
 		flag   string
 		option func(int64) client.WriteOption
@@ -75,7 +80,11 @@ func addOptions(c *cli.Context) ([]client.WriteOption, error) {
 		if err != nil {
 			return nil, err
 		}
+		given[bound.flag] = n
 		opts = append(opts, bound.option(n))
+	}
+	if len(given) == 2 && given["at-least"] > given["at-most"] {
+		return nil, usagef("--at-least is %d, over --at-most, %d", given["at-least"], given["at-most"])
 	}
 	if c.Bool("clamp") {
 		if !c.IsSet("at-least") && !c.IsSet("at-most") {

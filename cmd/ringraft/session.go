@@ -8,12 +8,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
-	"github.com/ringraft/ringraft/op"
 )
 
-// shortestSession is how long the cluster remembers a command's writes, at least. It is
-// short: every command opens sessions of its own.
-const shortestSession = op.MinSessionTTL * time.Millisecond
+// shortestSession is how long the cluster remembers a command's writes, at least: time
+// to resolve an unknown outcome. It is short, since every command opens sessions of its
+// own, and a group has op.MaxSessions.
+const shortestSession = time.Minute
 
 // session is one run of a verb that talks to a cluster.
 type session struct {

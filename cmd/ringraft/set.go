@@ -53,6 +53,10 @@ func set(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return s.failure("setting", key, err)
 	}
+	return s.printVersion(key, version)
+}
+
+func (s *session) printVersion(key string, version uint64) error {
 	if s.inJSON {
 		return s.printJSON(struct {
 			keyField

@@ -51,10 +51,14 @@ func txn(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return fmt.Errorf("the transaction: %w", err)
 	}
-	if err := s.printJSON(doc.outcome(res)); err != nil {
+	return s.printTxn(doc.outcome(res))
+}
+
+func (s *session) printTxn(outcome txnOutcome) error {
+	if err := s.printJSON(outcome); err != nil {
 		return err
 	}
-	if !res.Met {
+	if !outcome.Met {
 		return fmt.Errorf("the compares: %w", client.ErrConditionNotMet)
 	}
 	return nil
