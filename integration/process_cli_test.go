@@ -221,6 +221,17 @@ func TestStatusAndTransfer(t *testing.T) {
 			t.Errorf("group: %+v", g)
 		}
 	}
+	ringraft.want(nil, "set", "k", "v") // by a client of its own, whose session outlives it
+	eventually(t, "the status shows the session", func() error {
+		var sessions, bytes int64
+		for _, g := range ringraft.status().Groups {
+			sessions, bytes = sessions+g.Sessions, bytes+g.SessionBytes
+		}
+		if sessions != 1 || bytes <= 128 {
+			return fmt.Errorf("it shows %d sessions of %d bytes, want one with an answer", sessions, bytes)
+		}
+		return nil
+	})
 	leader := status.Groups[1].Leader
 	to := c.others(c.node(leader))[0].id
 	if got := strings.TrimSpace(string(ringraft.want(nil, "cluster", "transfer", "2", "--to", to))); got != to {
@@ -256,7 +267,10 @@ type liveStatus struct {
 		Term     uint64
 		Keys     *int64
 		Bytes    *int64
-		Replicas []struct {
+		Sessions int64
+		// SessionBytes is a part of Bytes.
+		SessionBytes int64 `json:"session_bytes"`
+		Replicas     []struct {
 			Node, Role string
 			Applied    *uint64
 			Lag        *uint64

@@ -51,9 +51,13 @@ type ReplicaStatus struct {
 	Commit  uint64 `codec:"commit"`  // log index known to be committed
 	Applied uint64 `codec:"applied"` // log index that the state machine has reached
 	Keys    int64  `codec:"keys"`
-	Bytes   int64  `codec:"bytes"`  // logical
+	Bytes   int64  `codec:"bytes"`  // logical, of records, sessions and transactions
 	Digest  uint64 `codec:"digest"` // of the state at Applied
 	Reason  string `codec:"reason"` // why it is quarantined, or should not lead
+
+	Sessions     int64 `codec:"sessions"`      // with those that have ended but are not yet removed
+	SessionBytes int64 `codec:"session_bytes"` // the part of Bytes that is sessions and their answers
+	Locks        int64 `codec:"locks"`         // keys that transactions over several groups have locked
 }
 
 func (Status) Code() Code                 { return CodeStatus }

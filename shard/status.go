@@ -73,7 +73,8 @@ func (g *group) status() op.ReplicaStatus {
 	s := g.replica.status()
 	mark, stats := g.fsm.Mark(), g.fsm.Stats()
 	s.Applied, s.Digest = mark.Index, mark.Digest
-	s.Keys, s.Bytes = int64(stats.Keys), stats.Bytes
+	s.Keys, s.Bytes = stats.Keys, stats.Bytes
+	s.Sessions, s.SessionBytes, s.Locks = stats.Sessions, stats.SessionBytes, stats.Locks
 	return s
 }
 

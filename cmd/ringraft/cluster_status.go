@@ -15,9 +15,11 @@ func (con *console) clusterStatusCommand() *cli.Command {
 		Name:  "status",
 		Usage: "print the nodes, the groups and how far their replicas are",
 		Description: "JSON is {\"cluster_id\",\"epoch\",\"nodes\":[{\"id\",\"native\",\"peer\",\"state\"}],\"groups\":[{\"id\",\"leader\",\n" +
-			"\"term\",\"keys\",\"bytes\",\"replicas\":[{\"node\",\"role\",\"applied\",\"lag\"}]}],\"meta\":{…}}, where meta is the\n" +
-			"group that owns the cluster map, lag counts log entries behind the commit index, and a leader\n" +
-			"of \"\" means that the group has none.\n\n" +
+			"\"term\",\"keys\",\"bytes\",\"sessions\",\"session_bytes\",\"locks\",\"replicas\":[{\"node\",\"role\",\n" +
+			"\"applied\",\"lag\"}]}],\"meta\":{…}}, where sessions are those of clients, session_bytes what bytes has of\n" +
+			"them and the answers kept for them, locks the keys that transactions have locked, and meta the group\n" +
+			"that owns the cluster map; lag counts log entries behind the commit index, and a leader of \"\" means\n" +
+			"that the group has none.\n\n" +
 			"ringraft cluster status\nringraft cluster status -o json",
 		Flags:  clientFlags(),
 		Action: con.session(0, 0, printStatus),

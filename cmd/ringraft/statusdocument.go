@@ -27,6 +27,9 @@ type groupStatus struct {
 	Term     uint64          `json:"term"`
 	Keys     int64           `json:"keys"`
 	Bytes    int64           `json:"bytes"` // logical
+	Sessions int64           `json:"sessions"`
+	Held     int64           `json:"session_bytes"` // the part of Bytes that is sessions and their answers
+	Locks    int64           `json:"locks"`         // keys that transactions have locked
 	Replicas []replicaStatus `json:"replicas"`
 }
 
@@ -107,6 +110,7 @@ func newGroupStatus(id uint64, replicas []located) groupStatus {
 		}
 		if r.Applied >= ahead {
 			ahead, g.Keys, g.Bytes = r.Applied, r.Keys, r.Bytes
+			g.Sessions, g.Held, g.Locks = r.Sessions, r.SessionBytes, r.Locks
 		}
 	}
 	for _, r := range replicas {

@@ -130,7 +130,7 @@ func (c *Cluster) replicaLocked(member placement.Node, id uint64) op.ReplicaStat
 	stats := g.fsm.Stats()
 	status := op.ReplicaStatus{
 		Group: id, Role: "follower", Term: 1, Commit: g.index, Applied: g.index, Keys: stats.Keys, Bytes: stats.Bytes,
-		Digest: g.fsm.Mark().Digest,
+		Digest: g.fsm.Mark().Digest, Sessions: stats.Sessions, SessionBytes: stats.SessionBytes, Locks: stats.Locks,
 	}
 	if c.leaders[id] == member.ID {
 		status.Role = "leader"
