@@ -83,7 +83,7 @@ func TestSimTouchesKeepUsedKeys(t *testing.T) {
 		}
 		for i := range 5000 { // five times what the group holds
 			c.do(op.Set{Key: fmt.Appendf(nil, "k%d", i), Value: make([]byte, 1000)}, op.Local)
-			if i%50 == 0 {
+			if i%50 == 49 { // the follower has long applied the first write
 				if res := c.at(follower, op.Get{Key: used}, op.Local); !res.Found {
 					t.Fatalf("the key in use was evicted after %d writes", i)
 				}
@@ -98,11 +98,11 @@ func TestSimTouchesKeepUsedKeys(t *testing.T) {
 }
 
 func TestSimLateNodeCatchesUpFromASnapshot(t *testing.T) {
-	simulate(t, 1, func(t *testing.T, c *simCluster) {
+	simulateShortLogs(t, 1, func(t *testing.T, c *simCluster) {
 		c.halt("n3")
-		for i := range 30_000 { // past the snapshot threshold and the trailing logs
+		for i := range 8 * fewEntries { // past several snapshots and what the log keeps behind them
 			c.do(op.Set{Key: fmt.Appendf(nil, "k%d", i%500), Value: fmt.Append(nil, i)}, op.Local)
-			if i%1000 == 0 {
+			if i%100 == 0 {
 				time.Sleep(5 * time.Second)
 			}
 		}
