@@ -238,6 +238,11 @@ func TestWhatIsLeftOfTransactionsEnds(t *testing.T) {
 	if f.SweepDue(hour-1) || do(t, f, hour, op.Sweep{Limit: 9})[0].Number != 2 || f.Stats().Transactions != 2 {
 		t.Errorf("after an hour: %+v", f.Stats())
 	}
+	for id, want := range map[byte]op.Outcome{3: op.Committed, 4: op.Undecided, 5: op.Undecided, 6: op.Undecided} {
+		if res := f.Read(op.GetTxn{ID: attemptOf(id, 1).ID, Home: 7}, 0, nil); res.Err != nil || op.Outcome(res.Number) != want {
+			t.Errorf("after an hour transaction %d is %v (%v), want %v", id, op.Outcome(res.Number), res.Err, want)
+		}
+	}
 }
 
 // TestRoomIsKeptForWhatIsPrepared: nothing that happens meanwhile makes Finish fail.
