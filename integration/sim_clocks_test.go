@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -78,4 +80,49 @@ func TestSimWrongClocksShortenOrStretchLivesAndNothingElse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSimClocksFarApartStopTransactionsOverGroupsOnly, and lock nothing: the group whose
+// time is ahead finds them late, until the others have caught up.
+func TestSimClocksFarApartStopTransactionsOverGroupsOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newUnformedCluster(t, 3, 2)
+		var ahead atomic.Int64 // ms, of n2
+		c.nodes["n2"].clock = func() int64 { return time.Now().UnixMilli() + ahead.Load() }
+		c.form()
+		c.do(op.Transfer{Group: 1, To: "n1"}, op.Local)
+		c.do(op.Transfer{Group: 2, To: "n2"}, op.Local)
+		m := c.clusterMap()
+		one, two := keyOf(m, 1), keyOf(m, 2)
+		var ids txnIDs
+		across := func() op.Result {
+			return c.at("n3", op.Txn{ID: ids.next(), Then: []op.Op{op.Add{Key: one, Delta: 1}, op.Add{Key: two, Delta: 1}}}, op.Local)
+		}
+		if res := across(); res.Err != nil {
+			t.Fatalf("with clocks that agree: %v", res.Err)
+		}
+		ahead.Store((6 * time.Second).Milliseconds())
+		for i := range 3 {
+			c.do(op.Add{Key: two, Delta: 1}, op.Local) // group 2's time follows
+			if res := across(); !errors.Is(res.Err, op.ErrUnavailable) || !strings.Contains(res.Err.Error(), "deadline passed") {
+				t.Fatalf("try %d: %+v, want it late", i, res)
+			}
+			if res := c.do(op.Txn{Then: []op.Op{op.Add{Key: two, Delta: 1}, op.Get{Key: two}}}, op.Local); res.Unmet || len(res.Results) != 2 {
+				t.Fatalf("try %d: within group 2: %+v", i, res)
+			}
+			c.do(op.Add{Key: one, Delta: 1}, op.Local)
+		}
+		c.noLocks()
+		ahead.Store(0)
+		time.Sleep(7 * time.Second)
+		if res := across(); res.Err != nil {
+			t.Errorf("with clocks that agree again: %v", res.Err)
+		}
+		for key, want := range map[string]string{string(one): "5", string(two): "8"} {
+			if res := c.do(op.Get{Key: []byte(key)}, op.Linearizable); string(res.Value) != want {
+				t.Errorf("%q holds %s, want %s", key, res.Value, want)
+			}
+		}
+	})
 }
