@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	maxRecords    = 20_000
 	maxRecordSize = 64 << 10 // bytes
 
 	aptHelper = "/usr/lib/apt/apt-helper"

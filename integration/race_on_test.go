@@ -2,4 +2,10 @@
 
 package integration
 
-const raceEnabled = true
+// The race detector multiplies the work by ten, and sees no more in many runs of the
+// same code than in a few.
+const (
+	raceEnabled = true
+	simSeeds    = 4     // simulations in the short profile
+	maxRecords  = 5_000 // of real data
+)

@@ -136,7 +136,7 @@ func TestSimNodeThatWasCutOffDisturbsNobody(t *testing.T) {
 // TestSimLocalReadsGoForwardThroughASnapshot reads from a replica while it is behind,
 // while it is set right by a snapshot, and after that.
 func TestSimLocalReadsGoForwardThroughASnapshot(t *testing.T) {
-	simulate(t, 1, func(t *testing.T, c *simCluster) {
+	simulateShortLogs(t, 1, func(t *testing.T, c *simCluster) {
 		key := []byte("k")
 		last := 0
 		write := func(n int) {
@@ -155,14 +155,14 @@ func TestSimLocalReadsGoForwardThroughASnapshot(t *testing.T) {
 			if err != nil || n < seen || res.Version < seenVersion {
 				t.Fatalf("read %q of version %d after %d of version %d (%v)", res.Value, res.Version, seen, seenVersion, err)
 			}
-			jumped = jumped || n > seen+10_000
+			jumped = jumped || n > seen+4*fewEntries
 			seen, seenVersion = n, res.Version
 		}
 		time.Sleep(time.Second)
 		look()
 		c.fabric.Isolate(behind)
-		for range 21 { // past the snapshot threshold and the trailing logs
-			write(1000)
+		for range 21 { // past what makes a snapshot and stays behind it
+			write(fewEntries / 4)
 			look()
 		}
 		time.Sleep(2 * time.Minute)

@@ -12,7 +12,8 @@ import (
 
 // TestSimProtectedRecordsAreNeverEvicted: neither by ordinary records, of which many
 // times the limit are written, nor by one another; also not on a replica that has
-// been away, nor after a restart of all of them.
+// been away, nor after a restart of all of them. The same goes for what a session was
+// answered.
 func TestSimProtectedRecordsAreNeverEvicted(t *testing.T) {
 	simulate(t, 1, func(t *testing.T, c *simCluster) {
 		const limit = 1 << 20
@@ -38,14 +39,28 @@ func TestSimProtectedRecordsAreNeverEvicted(t *testing.T) {
 				}
 			}
 		}
+		session := c.do(op.OpenSession{OnSlot: op.SlotOf([]byte("n")), TTL: op.MaxSessionTTL}, op.Local)
+		once := op.Request{Session: uint64(session.Number), Sequence: 1, Acknowledged: 1, Op: op.Add{Key: []byte("n"), Delta: 5}}
+		wantOnce := func(when string) {
+			t.Helper()
+			if res := c.through("n1", once, 10*time.Second); res.Err != nil || res.Number != 5 {
+				t.Errorf("%s the repeat of a write is answered with %d, %v; want 5", when, res.Number, res.Err)
+			}
+		}
+		wantOnce("at first")
+		c.do(op.Add{Key: []byte("n"), Delta: 1}, op.Local)
 		away := c.follower(0, 1)
 		c.halt(away)
-		for i := range 8000 { // eight times the limit
-			c.do(op.Set{Key: fmt.Appendf(nil, "plain-%d", i), Value: make([]byte, 1000)}, op.Local)
+		for i := range 2000 { // eight times the limit
+			c.do(op.Set{Key: fmt.Appendf(nil, "plain-%d", i), Value: make([]byte, 4000)}, op.Local)
 		}
 		c.restart(away)
 		c.checkDigests()
 		wantHeld("after eight times the limit")
+		wantOnce("after eight times the limit")
+		if res := c.do(op.Get{Key: []byte("n")}, op.Linearizable); res.Found {
+			t.Error("a counter that nobody protects is still there: the test proves nothing")
+		}
 		for _, m := range c.init {
 			if r := c.replicaStatus(m.ID, 1); r.Bytes > limit || r.Bytes < limit*9/10 {
 				t.Errorf("%s holds %d bytes, want it full", m.ID, r.Bytes)
@@ -74,6 +89,7 @@ func TestSimProtectedRecordsAreNeverEvicted(t *testing.T) {
 			t.Errorf("a value that was to be replaced has %d bytes, want the old 1000", len(res.Value))
 		}
 		wantHeld("full of protected records")
+		wantOnce("full of protected records")
 		c.do(op.Delete{Key: held(100)}, op.Local)
 		c.do(op.Set{Key: []byte("plain"), Value: make([]byte, 1000)}, op.Local)
 
@@ -86,5 +102,6 @@ func TestSimProtectedRecordsAreNeverEvicted(t *testing.T) {
 		c.waitReady()
 		c.checkDigests()
 		wantHeld("after a restart")
+		wantOnce("after a restart")
 	})
 }

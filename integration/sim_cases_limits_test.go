@@ -57,7 +57,7 @@ func overLimit() []op.Op {
 
 // TestSimLargestWritesReachEveryReplica, by the log, by a snapshot and after a restart.
 func TestSimLargestWritesReachEveryReplica(t *testing.T) {
-	simulate(t, 1, func(t *testing.T, c *simCluster) {
+	simulateShortLogs(t, 1, func(t *testing.T, c *simCluster) {
 		writes, want := largestWrites()
 		if _, err := c.try(writes[0], op.Local); !errors.Is(err, op.ErrRefused) {
 			t.Errorf("the largest value before the limit is raised: %v, want it refused", err)
@@ -78,7 +78,7 @@ func TestSimLargestWritesReachEveryReplica(t *testing.T) {
 		if now := c.replicaStatus(c.leader(1), 1).Applied; now != index {
 			t.Errorf("refused writes took the log from index %d to %d", index, now)
 		}
-		c.fillLog("{limits}small", 21_000) // until a snapshot has taken the place of the log
+		c.fillLog("{limits}small", 2*fewEntries) // until a snapshot has taken the place of the log
 		c.restart(late)
 		c.checkDigests()
 		c.wantValues(want)

@@ -22,6 +22,21 @@ func simulate(t *testing.T, groups int, scenario func(*testing.T, *simCluster)) 
 	synctest.Test(t, func(t *testing.T) { scenario(t, newSimCluster(t, 3, groups)) })
 }
 
+// fewEntries is how far a short log grows before a snapshot takes the place of all but
+// its last quarter.
+const fewEntries = 256
+
+// simulateShortLogs is simulate where that comes early.
+func simulateShortLogs(t *testing.T, groups int, scenario func(*testing.T, *simCluster)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newUnformedCluster(t, 3, groups)
+		c.tune = func(cfg *shard.Config) { cfg.SnapshotAfter = fewEntries }
+		c.form()
+		scenario(t, c)
+	})
+}
+
 func TestSimAcknowledgedWritesSurviveRandomFaults(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -238,7 +253,7 @@ func TestSimDrainHandsOverWithoutUnknownOutcomes(t *testing.T) {
 		go func() {
 			defer close(failed)
 			for i := 0; ; i++ {
-				time.Sleep(time.Millisecond)
+				time.Sleep(5 * time.Millisecond)
 				select {
 				case <-stop:
 					return

@@ -26,7 +26,6 @@ var (
 )
 
 const (
-	simSeeds   = 10 // in the short profile
 	simTrouble = 30 * time.Second
 	recovery   = 10 * time.Second // after healing, until a write must succeed
 	simHangs   = 5 * time.Minute  // of real time: no simulation takes so long
