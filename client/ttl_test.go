@@ -23,6 +23,22 @@ var ttlCalls = map[string]func(context.Context, *Client, time.Duration) error{
 		return err
 	},
 	"expire": func(ctx context.Context, c *Client, d time.Duration) error { return c.Expire(ctx, "k", d) },
+	"add": func(ctx context.Context, c *Client, d time.Duration) error {
+		_, err := c.Add(ctx, "k", 1, WithTTL(d))
+		return err
+	},
+	"set in a transaction": func(ctx context.Context, c *Client, d time.Duration) error {
+		_, err := c.Txn(ctx, Txn{Then: []Op{SetOp("k", nil, WithTTL(d))}})
+		return err
+	},
+	"add in a transaction": func(ctx context.Context, c *Client, d time.Duration) error {
+		_, err := c.Txn(ctx, Txn{Then: []Op{AddOp("k", 1, WithTTL(d))}})
+		return err
+	},
+	"expire in a transaction": func(ctx context.Context, c *Client, d time.Duration) error {
+		_, err := c.Txn(ctx, Txn{Then: []Op{ExpireOp("k", d)}})
+		return err
+	},
 }
 
 func ttlOf(o op.Op) int64 {
@@ -33,6 +49,10 @@ func ttlOf(o op.Op) int64 {
 		return o.TTL
 	case op.Expire:
 		return o.TTL
+	case op.Add:
+		return o.TTL
+	case op.Txn:
+		return ttlOf(o.Then[0])
 	}
 	return -1
 }
@@ -45,7 +65,11 @@ func TestTimesToLiveAreRoundedUpToMilliseconds(t *testing.T) {
 		var sent op.Op
 		s.answer = func(_ context.Context, _ string, req *op.Request) (op.Result, error) {
 			sent = req.Op
-			return op.Result{Found: true, Items: []op.Item{{}}}, nil
+			res := op.Result{Found: true, Items: []op.Item{{}}}
+			if txn, ok := req.Op.(op.Txn); ok {
+				res = op.Result{Results: make([]op.Result, len(txn.Then))}
+			}
+			return res, nil
 		}
 		c := s.client(t, Config{})
 		const century = 876_000 * time.Hour
