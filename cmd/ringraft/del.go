@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,8 +52,11 @@ func del(ctx context.Context, s *session, args []string) error {
 		return s.delIf(ctx, cl, keys[0], opts)
 	}
 	results, failed := cl.DeleteMany(ctx, keys)
-	if err := s.printDeleted(results); err != nil {
-		return err
+	allFailed := !slices.ContainsFunc(results, func(r client.Result) bool { return r.Err == nil })
+	if s.inJSON || !allFailed { // a count of 0 would say that there were none
+		if err := s.printDeleted(results); err != nil {
+			return err
+		}
 	}
 	if failed != nil {
 		return fmt.Errorf("removing keys: %w", failed)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -89,6 +90,9 @@ func parseTxn(text []byte) (*parsedTxn, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")
 	}
+	if name, twice := twiceNamed(json.NewDecoder(bytes.NewReader(text))); twice {
+		return nil, fmt.Errorf("an object has the field %q twice", name)
+	}
 	p := &parsedTxn{show: map[string]bool{}}
 	if err := p.fill(doc); err != nil {
 		return nil, err
@@ -97,6 +101,31 @@ func parseTxn(text []byte) (*parsedTxn, error) {
 		return nil, errHalfPair
 	}
 	return p, nil
+}
+
+// twiceNamed returns a field that stands twice in one object of the valid document that
+// dec is to read. The JSON decoder would take the last, and drop half of a transaction.
+func twiceNamed(dec *json.Decoder) (name string, twice bool) {
+	token, _ := dec.Token()
+	if token != json.Delim('{') && token != json.Delim('[') {
+		return "", false
+	}
+	names := map[string]bool{}
+	for dec.More() {
+		if token == json.Delim('{') {
+			field, _ := dec.Token()
+			name = strings.ToLower(field.(string)) // as the decoder matches them
+			if names[name] {
+				return name, true
+			}
+			names[name] = true
+		}
+		if inner, twice := twiceNamed(dec); twice {
+			return inner, true
+		}
+	}
+	_, _ = dec.Token() // the end of the object or list
+	return "", false
 }
 
 func (p *parsedTxn) fill(doc txnDocument) error {

@@ -150,7 +150,7 @@ func TestFailuresHaveTheirExitCodes(t *testing.T) {
 		{"no leader for a read", fakenode.Fault{Err: op.Unavailable("no leader")}, "get k --timeout 50ms", exitUnavailable},
 		{"the answer is lost", fakenode.Fault{Cut: true}, "incr k --timeout 500ms", exitUnknown},
 		{"the deadline passes", fakenode.Fault{Mute: true}, "incr k --timeout 500ms", exitUnknown},
-		{"one key of several fails", fakenode.Fault{Err: op.Unavailable("no leader")}, "del k l --timeout 50ms", exitUnavailable},
+		{"all keys fail", fakenode.Fault{Err: op.Unavailable("no leader")}, "del k l --timeout 50ms", exitUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -161,8 +161,8 @@ func TestFailuresHaveTheirExitCodes(t *testing.T) {
 				}
 				return &c.fault
 			})
-			if o := s.run(t, strings.Fields(c.args)...); o.code != c.code || o.err == "" {
-				t.Errorf("exit code %d, messages %q; want %d and a message", o.code, o.err, c.code)
+			if o := s.run(t, strings.Fields(c.args)...); o.code != c.code || o.err == "" || o.out != "" {
+				t.Errorf("exit code %d, output %q, messages %q; want %d and a message alone", o.code, o.out, o.err, c.code)
 			}
 		})
 	}
