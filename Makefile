@@ -39,12 +39,15 @@ mutants:
 	go run ./integration/mutants $(FAULTS)
 
 # soak runs the workloads under faults for SOAK, in fake time and on processes, and
-# leaves what was done and found in soak-out/report.txt.
+# leaves what was done and found in soak-out/report.txt, and what nodes logged in
+# soak-out/log. A failure says with which seed it was.
 SOAK ?= 10m
 soak:
 	@mkdir -p soak-out
 	go test ./integration -count=1 -v -timeout 0 -run 'OrderHolds' -soak $(SOAK) >soak-out/log 2>&1; status=$$?; \
-	grep -E '^(=== |--- |ok|FAIL|PASS)|operations' soak-out/log | grep -v '=== ' | tee soak-out/report.txt; exit $$status
+	{ echo "soak of $(SOAK) for each part, $$(date -u +%FT%TZ), commit $$(git describe --always --dirty)"; \
+	grep -vE ' level=|^ *=== |--- PASS: .*/|{seed:' soak-out/log; } | \
+	tee soak-out/report.txt; exit $$status
 
 # bench measures a cluster of its own: how fast durable writes are, then the longest
 # gap in their acknowledgements when a node, which leads, is killed in the middle.
