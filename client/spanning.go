@@ -124,10 +124,8 @@ func (c *Client) settleTxn(ctx context.Context, id TxnID, sent time.Time) TxnOut
 	begun := time.Now()
 	for try := 0; ctx.Err() == nil && c.ctx.Err() == nil; try++ {
 		outcome, err := c.GetTxn(ctx, id)
-		if err == nil && outcome == TxnUndecided && time.Since(begun) >= settlePatience && time.Since(sent) < settleLimit {
-			var res op.Result
-			res, err = c.do(ctx, op.AbortTxn{ID: id.id[:], Home: id.home}, Local)
-			outcome = TxnOutcome(res.Number)
+		if err == nil && outcome == TxnUndecided && time.Since(begun) >= settlePatience {
+			outcome, err = c.abortTxn(ctx, id, settleLimit-age(sent))
 		}
 		if err == nil && outcome != TxnUndecided {
 			return outcome
@@ -135,6 +133,25 @@ func (c *Client) settleTxn(ctx context.Context, id TxnID, sent time.Time) TxnOut
 		c.sleep(ctx, c.backoff.after(try))
 	}
 	return TxnUndecided
+}
+
+// abortTxn has a transaction aborted unless it is decided. It does not ask for longer
+// than within, since the request must not come late either.
+func (c *Client) abortTxn(ctx context.Context, id TxnID, within time.Duration) (TxnOutcome, error) {
+	if within <= 0 {
+		return TxnUndecided, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	res, err := c.do(ctx, op.AbortTxn{ID: id.id[:], Home: id.home}, Local)
+	return TxnOutcome(res.Number), err
+}
+
+// age returns how long ago at was, by the clock that says more: the monotonic one
+// stands still while a machine sleeps, and the wall clock can be set back.
+func age(at time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
 }
 
 // seeAll notes the indexes that a transaction's answer shows.
