@@ -19,8 +19,8 @@ func (con *console) importCommand() *cli.Command {
 			"that comes twice ends with its last value. A line that cannot be stored is reported on standard\n" +
 			"error with its number and the reason, and the import goes on; then the exit code is 1.\n\n" +
 			"At the end, also when it is interrupted or the cluster goes away, the counts are printed:\n" +
-			"lines is how many lines, from the first of the file, are done. Go on with --skip LINES. A batch\n" +
-			"whose outcome is unknown is put again: do not import over keys that others write.\n\n" +
+			"lines is how many lines, from the first of the file, are done. Go on with --skip LINES, which puts\n" +
+			"some of the lines after that again.\n\n" +
 			"ringraft import records.jsonl\nringraft export | ringraft --endpoints other:7401 import -",
 		Flags: withClientFlags(
 			&cli.Int64Flag{Name: "skip", Usage: "skip the first `NUMBER` of lines, which an earlier import has done"},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -117,6 +118,11 @@ func (s *tableStore) SetMany(_ context.Context, pairs []client.Pair, _ ...client
 	return make([]client.Result, len(pairs)), nil
 }
 
+// Resolve tells nothing.
+func (s *tableStore) Resolve(context.Context, client.Ticket) (client.Resolution, error) {
+	return client.Resolution{}, new(client.UnknownOutcomeError)
+}
+
 func linesOf(pairs int, keys int) string {
 	var b strings.Builder
 	for i := range pairs {
@@ -158,6 +164,43 @@ func TestImportOutlivesAFailover(t *testing.T) {
 		}
 		if got, want := im.counts(), (importCounts{Lines: 100, Stored: 100}); got != want {
 			t.Errorf("counts %+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestImportAsksForLostAnswers before it goes on to later lines of a key: each line is
+// stored once, so the versions count the lines.
+func TestImportAsksForLostAnswers(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	var first sync.Once
+	var heal time.Time // longer after the first attempt than a call lasts
+	s.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+		first.Do(func() { heal = time.Now().Add(600 * time.Millisecond) })
+		if req.Op.Code() == op.CodeMSet && time.Now().Before(heal) {
+			return &fakenode.Fault{Cut: true}
+		}
+		return nil
+	})
+	s.runWith(t, linesOf(10, 1), "import", "-", "--timeout", "300ms").check(t, exitDone, "10 lines done, 10 records stored, 0 lines failed\n", "")
+	s.run(t, "get", "k0", "-o", "json").check(t, exitDone, `{"key":"k0","value":"9","version":10,"ttl_ms":null}`+"\n", "")
+}
+
+// TestImportStopsAtWhatMayYetBeDone, where asking again tells nothing.
+func TestImportStopsAtWhatMayYetBeDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sets := 0
+		s := &tableStore{values: map[string]string{}, fail: func([]client.Pair) error {
+			sets++
+			return new(client.UnknownOutcomeError)
+		}}
+		im := newImporter(s, 0, func(line int64, err error) { t.Errorf("line %d: %v", line, err) })
+		if err := im.run(t.Context(), strings.NewReader(linesOf(100, 1))); !errors.Is(err, op.ErrUnknownOutcome) {
+			t.Fatalf("err = %v, want unknown", err)
+		}
+		if sets != 1 || im.counts().Stored != 0 {
+			t.Errorf("put %d times, counts %+v; want one try", sets, im.counts())
 		}
 	})
 }

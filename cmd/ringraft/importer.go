@@ -26,6 +26,7 @@ const (
 // setter is what an importer needs of a client.
 type setter interface {
 	SetMany(ctx context.Context, pairs []client.Pair, opts ...client.WriteOption) ([]client.Result, error)
+	Resolve(ctx context.Context, ticket client.Ticket) (client.Resolution, error)
 }
 
 // importer puts pairs, many at a time. A key's lines all take the same lane, one
@@ -172,36 +173,48 @@ func gather(ctx context.Context, lane <-chan numberedPair, first *numberedPair) 
 }
 
 // put stores the batch and settles its lines. What the cluster could not do for now
-// is tried again, also where its outcome is unknown: the lane still holds back all
-// later lines of these keys.
+// is tried again, but not what it may yet do: that could come after later lines.
 func (im *importer) put(ctx context.Context, batch []numberedPair) error {
 	for attempt := 1; ; attempt++ {
 		left, err := im.putOnce(ctx, batch)
 		if len(left) == 0 {
 			return nil
 		}
-		if attempt == importAttempts || !pause(ctx, time.Duration(attempt)*importPause) {
+		if attempt == importAttempts || open(err) || !pause(ctx, time.Duration(attempt)*importPause) {
 			return err
 		}
 		batch = left
 	}
 }
 
+// open reports whether err is of a write that may yet be done: its session can tell.
+func open(err error) bool {
+	var unknown *client.UnknownOutcomeError
+	return errors.As(err, &unknown) && !errors.Is(err, client.ErrSessionEnded)
+}
+
 // putOnce stores the batch and settles the lines that are stored or refused. It
 // returns the others, with the last reason.
 func (im *importer) putOnce(ctx context.Context, batch []numberedPair) (left []numberedPair, reason error) {
 	results, err := im.set(ctx, batch)
+	known := map[error]error{}
 	for i, p := range batch {
 		lineErr := err
 		if i < len(results) {
 			lineErr = results[i].Err
+		}
+		if open(lineErr) {
+			lineErr = im.askAgain(ctx, lineErr, known)
 		}
 		switch {
 		case lineErr == nil:
 			im.settle(p.line, nil)
 			im.countStored()
 		case !errors.Is(lineErr, op.ErrRefused):
-			left, reason = append(left, p), lineErr
+			left = append(left, p)
+			if !open(reason) {
+				reason = lineErr
+			}
 		case len(batch) == 1:
 			im.settle(p.line, lineErr)
 		default: // one pair's fault refuses all of an operation: find out whose it is
@@ -212,6 +225,24 @@ func (im *importer) putOnce(ctx context.Context, batch []numberedPair) (left []n
 		}
 	}
 	return left, reason
+}
+
+// askAgain returns what became of the write that err leaves open, which lines share.
+func (im *importer) askAgain(ctx context.Context, err error, known map[error]error) error {
+	if outcome, asked := known[err]; asked {
+		return outcome
+	}
+	var unknown *client.UnknownOutcomeError
+	errors.As(err, &unknown)
+	outcome := err
+	for attempt := range importAttempts {
+		if !open(outcome) || !pause(ctx, time.Duration(attempt)*importPause) {
+			break
+		}
+		_, outcome = im.to.Resolve(ctx, unknown.Ticket)
+	}
+	known[err] = outcome
+	return outcome
 }
 
 func (im *importer) set(ctx context.Context, batch []numberedPair) ([]client.Result, error) {
