@@ -83,8 +83,8 @@ type Resolution struct {
 // answer has been asked for and forgotten, nobody can tell: the error matches
 // ErrUnknownOutcome, as it does if ctx ends first.
 func (c *Client) Resolve(ctx context.Context, t Ticket) (Resolution, error) {
-	if id, ok := t.Txn(); ok && t.Cluster == c.cluster {
-		return c.resolveTxn(ctx, t, id)
+	if o, ok := t.spanning(); ok && t.Cluster == c.cluster {
+		return c.resolveTxn(ctx, t, o)
 	}
 	a, err := c.resolution(t)
 	if err != nil {

@@ -84,14 +84,14 @@ func (c *Client) doSpanning(ctx context.Context, o op.Txn) (op.Result, error) {
 		res, err := a.run(ctx)
 		switch {
 		case err == nil:
-			return res, c.seeAll(res.Detail)
+			return res, c.seeAll(ctx, a.req.Op.(op.Txn), res.Detail)
 		case !errors.Is(err, ErrUnknownOutcome):
 			return op.Result{}, err
 		}
 		sent := a.req.Op.(op.Txn)
 		switch c.settleTxn(ctx, txnIDOf(sent), a.sent) {
 		case TxnCommitted:
-			return op.Result{}, nil
+			return op.Result{}, c.seeAll(ctx, sent, nil)
 		case TxnUndecided:
 			return op.Result{}, &UnknownOutcomeError{Ticket: c.txnTicket(sent), reason: err}
 		}
@@ -154,39 +154,59 @@ func age(at time.Time) time.Duration {
 	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
 }
 
-// seeAll notes the indexes that a transaction's answer shows.
-func (c *Client) seeAll(detail []byte) error {
-	if len(detail) == 0 {
-		return nil
-	}
+// seeAll notes the indexes at which the groups show a committed transaction, so that
+// reads at Session do, too. A group that the answer does not name is read, which waits
+// until it has finished its part; without an answer, all are.
+func (c *Client) seeAll(ctx context.Context, o op.Txn, answer []byte) error {
 	var shown []op.GroupIndex
-	if err := op.DecodeDetail(detail, &shown); err != nil {
-		return fmt.Errorf("the transaction is committed, but its answer is damaged: %w", err)
+	if len(answer) > 0 {
+		if err := op.DecodeDetail(answer, &shown); err != nil {
+			return fmt.Errorf("the transaction is committed, but its answer is damaged: %w", err)
+		}
 	}
+	seen := map[uint64]bool{}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, at := range shown {
+		seen[at.Group] = true
 		c.accountLocked(at.Group).see(at.Index)
+	}
+	c.mu.Unlock()
+	for _, part := range o.Then {
+		group := c.table.Load().slots[part.(op.Routed).Slot(0)].id
+		if _, writes := part.(op.Write); !writes || seen[group] {
+			continue
+		}
+		seen[group] = true
+		// The answer's index is noted. If there is none in time, the transaction is committed all the same.
+		_, _ = c.do(ctx, op.Stat{Key: op.Keys(part)[0]}, Linearizable)
 	}
 	return nil
 }
 
 // Txn returns the id of the transaction over several groups that the ticket is of.
 func (t Ticket) Txn() (id TxnID, ok bool) {
-	o, err := op.Decode(slices.Clone(t.Operation))
-	if err != nil || !spans(o) || o.Check(localLimits) != nil {
+	o, ok := t.spanning()
+	if !ok {
 		return TxnID{}, false
 	}
-	return txnIDOf(o.(op.Txn)), true
+	return txnIDOf(o), true
+}
+
+func (t Ticket) spanning() (op.Txn, bool) {
+	o, err := op.Decode(slices.Clone(t.Operation))
+	if err != nil || !spans(o) || o.Check(localLimits) != nil {
+		return op.Txn{}, false
+	}
+	return o.(op.Txn), true
 }
 
 // resolveTxn is Resolve for a transaction over several groups, which it does not repeat.
-func (c *Client) resolveTxn(ctx context.Context, t Ticket, id TxnID) (Resolution, error) {
+func (c *Client) resolveTxn(ctx context.Context, t Ticket, o op.Txn) (Resolution, error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	switch c.settleTxn(ctx, id, time.Time{}) {
+	switch c.settleTxn(ctx, txnIDOf(o), time.Time{}) {
 	case TxnCommitted:
-		return Resolution{Txn: TxnResult{Met: true}}, nil
+		return Resolution{Txn: TxnResult{Met: true}}, c.seeAll(ctx, o, nil)
 	case TxnAborted:
 		return Resolution{}, op.Unavailable("the transaction was aborted: nothing happened")
 	}

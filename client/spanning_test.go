@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,6 +69,34 @@ func TestLostAnswersOfTransactionsOverGroups(t *testing.T) {
 	counted(t, c, "1")
 	if n := nodes.Served(op.CodeTxn); n != 1 {
 		t.Errorf("done %d times", n)
+	}
+}
+
+// TestSessionSeesItsTransactionsOverGroups: at the level Session all groups show one, also
+// where its answer was lost, and whoever resolved it.
+func TestSessionSeesItsTransactionsOverGroups(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]*fakenode.Fault{"answered": nil, "not answered": {Cut: true}} {
+		nodes, c := start(t, fakenode.Config{})
+		var once sync.Once
+		nodes.Intercept(func(_ string, req op.Request) (f *fakenode.Fault) {
+			if req.Op.Code() == op.CodeTxn {
+				once.Do(func() { f = fault })
+			}
+			return f
+		})
+		must[client.TxnResult](t)(c.Txn(t.Context(), overGroups()))
+		asked := nodes.Served(op.CodeStat)
+		if asked > 0 != (fault != nil) {
+			t.Errorf("%s: %d groups were read", name, asked)
+		}
+		bound := watchBounds(nodes)
+		for _, key := range []string{"a", "b", "c", "d"} {
+			must[client.Value](t)(c.Get(t.Context(), key, client.At(client.Session)))
+			if bound(key) == 0 {
+				t.Errorf("%s: the session need not see %s", name, key)
+			}
+		}
 	}
 }
 

@@ -54,6 +54,19 @@ func TestSimTransactionsSpanGroups(t *testing.T) {
 				r[0].Found != (i > 0) || r[0].Version != uint64(i+1) || r[1].Version != uint64(i+1) || r[4].Version != uint64(i+1) {
 				t.Errorf("through %s: results %+v", member.ID, r)
 			}
+			var shown []op.GroupIndex
+			if err := op.DecodeDetail(res.Detail, &shown); err != nil || len(shown) != 3 {
+				t.Errorf("through %s: the indexes %v, %v; want one for each group", member.ID, shown, err)
+			}
+			for _, at := range shown {
+				key, want := keyOf(m, at.Group), value
+				if at.Group == 2 {
+					want = fmt.Sprint(i + 1)
+				}
+				if got := c.get(c.leader(at.Group), key, op.Session, at.Index); got.Err != nil || string(got.Value) != want {
+					t.Errorf("a session that has seen index %d of group %d reads %+v, want %s", at.Index, at.Group, got, want)
+				}
+			}
 			if got := c.do(op.Get{Key: d}, op.Linearizable); string(got.Value) != value {
 				t.Errorf("read %q, want %q", got.Value, value)
 			}

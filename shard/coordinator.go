@@ -52,7 +52,7 @@ type coordinator struct {
 	ops     int // in all parts
 
 	mu      sync.Mutex
-	indexes []op.GroupIndex
+	indexes []op.GroupIndex // at which a group shows what it did, of those that have told
 }
 
 // txnPart is what a transaction does in one group.
@@ -209,7 +209,7 @@ func (c *coordinator) do(ctx context.Context, patience time.Duration, p *txnPart
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	res := c.node.Do(ctx, op.Request{Op: o})
-	if res.Err == nil {
+	if _, before := o.(op.Prepare); res.Err == nil && !before {
 		c.mu.Lock()
 		c.indexes = append(c.indexes, op.GroupIndex{Group: p.group, Index: res.Index})
 		c.mu.Unlock()

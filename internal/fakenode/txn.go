@@ -39,9 +39,11 @@ func (c *Cluster) txnLocked(o op.Txn) op.Result {
 		}
 		return res
 	}
+	var shown []op.GroupIndex
 	finish := func(commit bool) {
 		for _, slot := range decide.Participants {
-			write(c.cluster.GroupOf(slot), op.Finish{Attempt: a, OnSlot: slot, Commit: commit})
+			group := c.cluster.GroupOf(slot)
+			shown = append(shown, op.GroupIndex{Group: group, Index: write(group, op.Finish{Attempt: a, OnSlot: slot, Commit: commit}).Index})
 		}
 	}
 	for _, slot := range decide.Participants {
@@ -54,11 +56,13 @@ func (c *Cluster) txnLocked(o op.Txn) op.Result {
 	if parts[home] != nil {
 		decide.Compares, decide.Ops = parts[home].Compares, parts[home].Ops
 	}
-	if res := write(home, decide); res.Err != nil || res.Unmet {
+	res := write(home, decide)
+	if res.Err != nil || res.Unmet {
 		finish(false)
 		return res
 	}
+	shown = append(shown, op.GroupIndex{Group: home, Index: res.Index})
 	finish(true)
 	write(home, op.Forget{Attempt: a})
-	return op.Result{Results: results}
+	return op.Result{Results: results, Detail: op.EncodeDetail(shown)}
 }
