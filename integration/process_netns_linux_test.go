@@ -122,7 +122,7 @@ func TestOrderHoldsOnACutNetwork(t *testing.T) {
 		n.start()
 	}
 	c.connect()
-	seed := liveSeed()
+	seed := newSeed()
 	n := newLiveNemesis(c, rand.New(rand.NewPCG(seed, 0)))
 	n.acts = w.acts(n)
 	holdLiveOrder(t, n, seed, client.Config{})

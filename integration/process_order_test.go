@@ -30,15 +30,15 @@ func TestOrderHoldsOnProcesses(t *testing.T) {
 		node.start()
 	}
 	c.connect()
-	seed := liveSeed()
+	seed := newSeed()
 	n := newLiveNemesis(c, rand.New(rand.NewPCG(seed, 0)))
 	n.clocks()
 	proxies := n.weather()
 	holdLiveOrder(t, n, seed, client.Config{Dial: behind(proxies)})
 }
 
-// liveSeed is that of the flag, or a new one.
-func liveSeed() uint64 {
+// newSeed is that of the flag, or a new one.
+func newSeed() uint64 {
 	if *seedFlag != 0 {
 		return *seedFlag
 	}

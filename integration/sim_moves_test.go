@@ -33,7 +33,7 @@ func TestSimReadsGoForwardWhileLeadershipMoves(t *testing.T) {
 					select {
 					case <-stop:
 						return
-					case <-time.After(time.Millisecond):
+					case <-time.After(2 * time.Millisecond):
 						step(i)
 					}
 				}

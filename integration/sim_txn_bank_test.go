@@ -249,10 +249,7 @@ func (b *bank) checkOutcomes() {
 // slowDisks makes each write to a log take a while, so that faults find transactions
 // between two steps.
 func (c *simCluster) slowDisks(seed uint64) {
-	slow := func(string) error {
-		time.Sleep(time.Duration(1+rand.IntN(4)) * time.Millisecond)
-		return nil
-	}
+	slow := slowDisk(seed, 5*time.Millisecond)
 	for _, s := range c.nodes {
 		s.fault.Store(&slow)
 	}
@@ -285,8 +282,8 @@ func TestSimTransfersKeepTheTotal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				seed := rand.Uint64()
-				t.Logf("seed %d", seed)
+				seed := newSeed()
+				t.Logf("run it again with: go test ./integration -run TestSimTransfersKeepTheTotal -seed %d", seed)
 				c := newSimCluster(t, 5, 4)
 				b := newBank(c)
 				c.slowDisks(seed)

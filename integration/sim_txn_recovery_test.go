@@ -118,6 +118,7 @@ func TestSimWriteSkewIsImpossible(t *testing.T) {
 		m := c.clusterMap()
 		doctors := [][]byte{keyOf(m, 1), keyOf(m, 2)}
 		c.slowDisks(1)
+		random := rand.New(rand.NewPCG(1, 0))
 		left := [3]int{}
 		for round := range 100 {
 			for _, key := range doctors {
@@ -125,8 +126,8 @@ func TestSimWriteSkewIsImpossible(t *testing.T) {
 			}
 			answers := make(chan op.Result, len(doctors))
 			for i, key := range doctors {
-				pause := time.Duration(rand.IntN(15)) * time.Millisecond
-				node := c.init[rand.IntN(len(c.init))].ID
+				pause := time.Duration(random.IntN(15)) * time.Millisecond
+				node := c.init[random.IntN(len(c.init))].ID
 				go func() {
 					time.Sleep(pause)
 					answers <- c.at(node, op.Txn{
