@@ -31,12 +31,12 @@ var plants = []plant{
 	{"forgetsessions", []net{order, {"raftfsm", []string{"TestRepeatsGetTheFirstAnswer"}}}},
 	{"newsequence", []net{{"client", []string{"TestEveryCallCountsOnce", "TestRepeatsCarryTheSameNumbers"}}}},
 
-	{"ignorelocks", []net{{"raftfsm", []string{"TestPreparedKeysAreLocked"}}}},
+	{"ignorelocks", []net{order, {"raftfsm", []string{"TestPreparedKeysAreLocked"}}}},
 	{"halfvisible", []net{bank, {"raftfsm", []string{"TestPreparedKeysAreLocked"}}}},
 	{"finishundecided", []net{order}},
 	{"latecommit", []net{{"raftfsm", []string{"TestTheFirstDecisionStands"}}}},
 
-	{"skipround", []net{{"integration", []string{
+	{"skipround", []net{order, {"integration", []string{
 		"TestSimLeaderCutOffAnswersNoLinearizableRead", "TestSimLeaderCutOffAnswersOnlyWhatItCanProve",
 	}}}},
 	{"staleproof", []net{order, {"shard", []string{"TestAProofServesReadsUntilItIsTooOldForThem"}}}},
