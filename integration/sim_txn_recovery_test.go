@@ -126,7 +126,7 @@ func TestSimWriteSkewIsImpossible(t *testing.T) {
 			}
 			answers := make(chan op.Result, len(doctors))
 			for i, key := range doctors {
-				pause := time.Duration(random.IntN(15)) * time.Millisecond
+				pause := time.Duration(random.IntN(40)) * time.Millisecond
 				node := c.init[random.IntN(len(c.init))].ID
 				go func() {
 					time.Sleep(pause)
