@@ -93,7 +93,9 @@ func (c *Client) expire(ctx context.Context, o Op) error {
 
 // Add adds delta to the decimal integer at key, which counts as 0 if absent, and
 // returns the sum. A value that is no integer, or a sum beyond 64 bits, is refused.
-// It takes AtLeast, AtMost, Clamped, WithTTL and conditions.
+// A counter is a record like others: it keeps its time to live and its protection, and
+// without the latter it may be evicted. Add takes AtLeast, AtMost, Clamped, WithTTL and
+// conditions.
 func (c *Client) Add(ctx context.Context, key string, delta int64, opts ...WriteOption) (sum int64, err error) {
 	res, err := c.write(ctx, AddOp(key, delta, opts...))
 	return res.Number, err
