@@ -47,7 +47,7 @@ func isWrite(o op.Op) bool { return op.SpecOf(o.Code()).Class == op.ClassWrite }
 // two sessions is: the one that nobody uses ends.
 func repeatable(o op.Op) bool {
 	switch o.Code() {
-	case op.CodeHello, op.CodeMap, op.CodeStatus, op.CodeOpenSession, op.CodeAbortTxn:
+	case op.CodeHello, op.CodeMap, op.CodeStatus, op.CodeOpenSession, op.CodeCloseSession, op.CodeAbortTxn:
 		return true
 	}
 	return isRead(o) || numbered(o)

@@ -266,6 +266,48 @@ func TestEndedSessionLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 }
 
+// TestEndedSessionsLeaveNothingBehind but those with a ticket.
+func TestEndedSessionsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	nodes, c := start(t, fakenode.Config{Groups: 2})
+	sessions := func() (n int64) {
+		for _, replica := range must[[]op.NodeStatus](t)(c.Status(t.Context()))[0].Replicas {
+			n += replica.Sessions
+		}
+		return n
+	}
+	end := func(want int64) {
+		t.Helper()
+		for range 2 {
+			if err := c.EndSessions(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := sessions(); got != want {
+				t.Errorf("%d sessions are left, want %d", got, want)
+			}
+		}
+	}
+	end(0)
+	must[uint64](t)(c.Set(t.Context(), "a", nil))
+	must[uint64](t)(c.Set(t.Context(), "b", nil))
+	if got := sessions(); got != 2 {
+		t.Fatalf("%d sessions for writes to two groups", got)
+	}
+	end(0)
+	ticket := lose(t, nodes, op.CodeAdd, fakenode.Fault{Cut: true}, func(ctx context.Context) error {
+		_, err := c.Add(ctx, "n", 1)
+		return err
+	})
+	end(1)
+	if r := must[client.Resolution](t)(c.Resolve(t.Context(), ticket)); r.Number != 1 {
+		t.Errorf("resolved %+v", r)
+	}
+	end(0)
+	if sum := must[int64](t)(c.Add(t.Context(), "n", 1)); sum != 2 {
+		t.Errorf("in another session the sum is %d, want 2", sum)
+	}
+}
+
 // TestForgottenAnswerLeavesTheOutcomeUnknown: it has been asked for, and acknowledged
 // by later writes.
 func TestForgottenAnswerLeavesTheOutcomeUnknown(t *testing.T) {

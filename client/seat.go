@@ -10,7 +10,7 @@ import (
 // numbered reports whether o is a write that takes a seat in a session.
 func numbered(o op.Op) bool {
 	switch o.Code() {
-	case op.CodeOpenSession, op.CodeAbortTxn:
+	case op.CodeOpenSession, op.CodeCloseSession, op.CodeAbortTxn:
 		return false
 	}
 	return op.SpecOf(o.Code()).Class == op.ClassWrite && !spans(o)
@@ -73,6 +73,33 @@ func (c *Client) openSession(ctx context.Context, slot uint16, group uint64) (id
 		err = op.Unavailable("slot %d has moved from group %d to %d meanwhile", slot, group, a.group.id)
 	}
 	return uint64(res.Number), err
+}
+
+// EndSessions ends the sessions in which this client writes, for which the cluster would
+// keep memory for SessionTTL more. It is for a client that is soon closed; later writes
+// open sessions anew. A session with a write that is under way, or of unknown outcome,
+// goes on, so that its ticket can be resolved.
+func (c *Client) EndSessions(ctx context.Context) error {
+	var errs []error
+	for slot, account := range c.accountsBySlot() {
+		if id, idle := account.sessions.retire(); idle {
+			_, err := c.do(ctx, op.CloseSession{OnSlot: slot, Session: id}, Local)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accountsBySlot returns the accounts with all groups, each by one of the group's slots.
+func (c *Client) accountsBySlot() map[uint16]*account {
+	bySlot, known := map[uint16]*account{}, map[*account]bool{}
+	for slot, group := range c.table.Load().slots {
+		if a := group.account; !known[a] {
+			known[a] = true
+			bySlot[uint16(slot)] = a
+		}
+	}
+	return bySlot
 }
 
 // outcome returns err, why the call ends, as what it means for its effect.

@@ -43,6 +43,13 @@ func (s *session) acknowledged() uint64 {
 	return s.lowest
 }
 
+// idle reports whether all numbers given have their answers.
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lowest > s.last
+}
+
 // settle notes that a write has its answer, or will never be sent.
 func (s *session) settle(sequence uint64) {
 	s.mu.Lock()
@@ -145,6 +152,17 @@ func (s *sessions) open(ctx context.Context, open func(context.Context) (uint64,
 	close(s.opening)
 	s.opening = nil
 	return err
+}
+
+// retire takes the present session out of use if all its writes have their answers.
+func (s *sessions) retire() (id uint64, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil || !s.current.idle() {
+		return 0, false
+	}
+	id, s.current = s.current.id, nil
+	return id, true
 }
 
 // drop takes out of use a session that has ended.

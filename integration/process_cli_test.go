@@ -221,7 +221,10 @@ func TestStatusAndTransfer(t *testing.T) {
 			t.Errorf("group: %+v", g)
 		}
 	}
-	ringraft.want(nil, "set", "k", "v") // by a client of its own, whose session outlives it
+	ringraft.want(nil, "set", "k", "v") // by a client of its own, which ends its session
+	if _, err := c.client.Set(t.Context(), "k", nil); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the status shows the session", func() error {
 		var sessions, bytes int64
 		for _, g := range ringraft.status().Groups {

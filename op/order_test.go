@@ -82,6 +82,8 @@ func TestContradictionsNameTheirField(t *testing.T) {
 		"too much in all":              {op.Txn{Then: []op.Op{op.Set{Key: key, Value: large}}, Else: []op.Op{op.Set{Key: key, Value: large}}}, "txn", fmt.Sprint(op.MaxPayload)},
 		"too short a session":          {op.OpenSession{TTL: op.MinSessionTTL - 1}, "ttl", "10000"},
 		"too long a session":           {op.OpenSession{TTL: op.MaxSessionTTL + 1}, "ttl", "86400000"},
+		"closing no session":           {op.CloseSession{}, "session", "1, 2, 3"},
+		"closing one of no slot":       {op.CloseSession{OnSlot: op.Slots, Session: 1}, "slot", "4095"},
 		"a session of no slot":         {op.OpenSession{OnSlot: op.Slots, TTL: op.MinSessionTTL}, "slot", "4095"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +140,7 @@ func TestNumbersOfACommandFitTogether(t *testing.T) {
 		"a part in a session":              {op.Command{Session: 1, Sequence: 1, Op: op.Forget{Attempt: attempt(1)}}, "session"},
 		"a read in a session":              {op.Command{Session: 1, Sequence: 1, Op: op.Get{Key: []byte("k")}}, "session"},
 		"opening a session in a session":   {op.Command{Session: 1, Sequence: 1, Op: op.OpenSession{TTL: op.MinSessionTTL}}, "session"},
+		"closing a session in a session":   {op.Command{Session: 1, Sequence: 1, Op: op.CloseSession{Session: 1}}, "session"},
 		"the node's own in a session":      {op.Command{Session: 1, Sequence: 1, Op: op.Sweep{Limit: 1}}, "session"},
 		"a cluster operation in a session": {op.Command{Session: 1, Sequence: 1, Op: op.Status{}}, "session"},
 	} {

@@ -73,7 +73,7 @@ func CheckCommand(c Command) *Error {
 		return Invalid(FieldSession, "is 0, which takes no sequence")
 	case c.Session == 0:
 		return nil
-	case SpecOf(c.Op.Code()).Class != ClassWrite || c.Op.Code() == CodeOpenSession:
+	case SpecOf(c.Op.Code()).Class != ClassWrite || c.Op.Code() == CodeOpenSession || c.Op.Code() == CodeCloseSession:
 		return Invalid(FieldSession, "is for writes; %s is none", c.Op.Code())
 	case recorded(c.Op):
 		return Invalid(FieldSession, "is for writes without an id of their own")
@@ -138,3 +138,38 @@ func (o OpenSession) Apply(s State) Result {
 	}
 	return Result{Number: int64(id)}
 }
+
+// CloseSession ends the session Session of OnSlot's group before its time, for a holder
+// that has all answers. A write in it that is still on its way does nothing. Result:
+// Found reports whether it had not ended before.
+type CloseSession struct {
+	OnSlot  uint16
+	Session uint64
+}
+
+func (CloseSession) Code() Code        { return CodeCloseSession }
+func (CloseSession) NumSlots() int     { return 1 }
+func (o CloseSession) Slot(int) uint16 { return o.OnSlot }
+
+// Check refuses slots over the last, and the session that is none.
+func (o CloseSession) Check(Limits) *Error {
+	switch {
+	case o.OnSlot >= Slots:
+		return Invalid("slot", "is %d; the last one is %d", o.OnSlot, Slots-1)
+	case o.Session == 0:
+		return Invalid(FieldSession, "is 0; sessions are 1, 2, 3 and so on")
+	}
+	return nil
+}
+
+// AppendTo appends [slot, session].
+func (o CloseSession) AppendTo(b []byte) []byte {
+	return appendUint(appendUint(b, uint64(o.OnSlot)), o.Session)
+}
+
+func (r *reader) closeSession() Op {
+	return CloseSession{OnSlot: r.slot("slot"), Session: r.uint("session")}
+}
+
+// Apply ends the session.
+func (o CloseSession) Apply(s State) Result { return Result{Found: s.CloseSession(o.Session)} }

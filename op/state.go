@@ -59,6 +59,9 @@ type State interface {
 	Together(run func())
 	// OpenSession opens a session that ends after ttl ms without use.
 	OpenSession(ttl int64) (id uint64, err *Error)
+	// CloseSession ends a session, with the answers kept for it, and reports whether it
+	// had not ended before.
+	CloseSession(id uint64) (existed bool)
 	// Configure sets the group's byte limit and evicts down to it, unless settings of a
 	// later epoch hold already.
 	Configure(s GroupSettings)

@@ -26,6 +26,8 @@ const (
 	CodeOpenSession Code = 39
 	CodeAbortTxn    Code = 40
 
+	CodeCloseSession Code = 41
+
 	CodeHello     Code = 64
 	CodeMap       Code = 65
 	CodeStatus    Code = 66
@@ -118,6 +120,7 @@ func table() (t [256]Spec) {
 		{CodeTxn, "txn", ClassWrite, 4, "[[key, cond…], [operation…], [operation…], id]", "unmet, results, items", "Compares, then the first or the second list of operations, all or none.", (*reader).txn},
 		{CodeOpenSession, "open-session", ClassWrite, 2, "[slot, ttl]", "number", "Open a session, in which writes happen exactly once.", (*reader).openSession},
 		{CodeAbortTxn, "abort-txn", ClassWrite, 2, "[id, home]", "number", "Abort a transaction that is not decided yet; the outcome, as get-txn tells it.", (*reader).abortTxn},
+		{CodeCloseSession, "close-session", ClassWrite, 2, "[slot, session]", "found", "End a session of which all answers have come.", (*reader).closeSession},
 
 		{CodeHello, "hello", ClassCluster, 1, "[cluster_id]", "detail", "Greet a node: it refuses a caller of another cluster.", (*reader).hello},
 		{CodeMap, "map", ClassCluster, 1, "[epoch]", "detail", "The cluster map, empty if epoch is the newest.", (*reader).clusterMap},

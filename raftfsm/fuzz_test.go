@@ -21,6 +21,7 @@ func FuzzApply(f *testing.F) {
 		op.Command{Session: 2, Sequence: 1 << 63, Acknowledged: 1<<64 - 1, Op: op.MDelete{Keys: [][]byte{[]byte("a")}}},
 		op.Command{Session: 3, Sequence: 1, Op: set("a", "1")}, op.Command{Session: 5, Op: set("a", "1")}, op.Command{Op: op.OpenSession{TTL: 1 << 62}}))
 	f.Add(entryOfCommands(1<<63-1, nil, op.Command{Op: op.OpenSession{TTL: op.MinSessionTTL}}, op.Command{Session: 5, Sequence: 1, Op: op.Sweep{Limit: 9}}))
+	f.Add(entryOfCommands(9, nil, op.Command{Op: op.OpenSession{TTL: op.MinSessionTTL}}, op.Command{Session: 1, Sequence: 1, Op: op.CloseSession{Session: 1}}, op.Command{Op: op.CloseSession{Session: 1}}))
 	a := op.Attempt{ID: []byte("0123456789abcdef"), Number: 7, Home: 3, Deadline: 3000}
 	f.Add(entryOf(2000, nil,
 		op.Prepare{Attempt: a, Compares: []op.Compare{{Key: []byte("a"), Cond: op.Cond{Kind: op.CondPresent}}}, Ops: []op.Op{set("b", "1"), op.Delete{Key: []byte("c")}}},

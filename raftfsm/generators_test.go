@@ -190,6 +190,9 @@ func anyCommand(opened uint64) *rapid.Generator[op.Command] {
 		case op.OpenSession, op.Configure:
 			return c
 		}
+		if rapid.IntRange(0, 15).Draw(t, "closes") == 0 {
+			return op.Command{Op: op.CloseSession{Session: rapid.Uint64Range(max(opened, 3)-2, opened+1).Draw(t, "session")}}
+		}
 		if rapid.IntRange(0, 2).Draw(t, "in a session") > 0 {
 			c.Session = rapid.Uint64Range(max(opened, 3)-2, opened+1).Draw(t, "session")
 			c.Sequence = rapid.Uint64Range(1, 12).Draw(t, "sequence")

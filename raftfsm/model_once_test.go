@@ -89,6 +89,12 @@ func (m *model) OpenSession(ttl int64) (uint64, *op.Error) {
 	return m.opened, nil
 }
 
+func (m *model) CloseSession(id uint64) bool {
+	x, ok := m.sessions[id]
+	delete(m.sessions, id)
+	return ok && x.deadline > m.time
+}
+
 // once is the reference of what a session promises.
 func (m *model) once(c op.Command, words *op.Error) op.Result {
 	x, ok := m.sessions[c.Session]

@@ -27,6 +27,16 @@ func (s *state) OpenSession(ttl int64) (uint64, *op.Error) {
 	return x.id, nil
 }
 
+// CloseSession ends a session before its time.
+func (s *state) CloseSession(id uint64) (existed bool) {
+	x, ok := s.sessions.byID[id]
+	if !ok {
+		return false
+	}
+	s.sessions.end(x)
+	return x.deadline > s.time
+}
+
 // once runs a command of a session, unless it has been run: then it gives the answer
 // given before, whatever has changed since.
 func (s *state) once(c op.Command) op.Result {
@@ -67,6 +77,9 @@ func (s *state) first(x *session, c op.Command) op.Result {
 	s.reserved = 0
 	if full != nil && s.cache.Bytes() == before {
 		return op.Fail(full) // nothing was there to remove
+	}
+	if s.sessions.byID[x.id] != x {
+		return res // it has ended itself, which no node lets into the log
 	}
 	s.encoded = res.AppendTo(s.encoded[:0])
 	s.sessions.keep(x, answer{sequence: c.Sequence, encoded: bytes.Clone(s.encoded)})

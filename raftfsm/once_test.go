@@ -130,6 +130,8 @@ func TestRefusalsOfASession(t *testing.T) {
 		"an ended session's repeat":               {[]step{{0, acked(1, 0)}}, step{end, acked(1, 0)}, op.KindSessionEnded, ""},
 		"an ended session stays ended":            {[]step{{end, acked(1, 0)}, {0, acked(1, 0)}}, step{0, acked(1, 0)}, op.KindSessionEnded, ""},
 		"ids are not given again":                 {[]step{{end, op.Command{Op: op.Sweep{Limit: 1}}}, {end, op.Command{Op: op.OpenSession{TTL: end}}}}, step{end, acked(1, 0)}, op.KindSessionEnded, ""},
+		"a session that was closed":               {[]step{{0, acked(1, 0)}, {0, op.Command{Op: op.CloseSession{Session: 1}}}}, step{0, acked(1, 0)}, op.KindSessionEnded, "session"},
+		"another one was closed":                  {[]step{{0, op.Command{Op: op.OpenSession{TTL: end}}}, {0, op.Command{Op: op.CloseSession{Session: 2}}}}, step{0, acked(1, 0)}, 0, ""},
 		"sequence 0":                              {nil, step{0, acked(0, 0)}, op.KindInvalid, "sequence"},
 		"an acknowledged sequence":                {[]step{{0, acked(1, 0)}, {0, acked(2, 2)}}, step{0, acked(1, 0)}, op.KindInvalid, "sequence"},
 		"a sequence that was skipped":             {[]step{{0, acked(9, 5)}}, step{0, acked(4, 0)}, op.KindInvalid, "sequence"},

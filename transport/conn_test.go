@@ -211,6 +211,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 		{op.Txn{}, true},
 		{op.OpenSession{}, true},
 		{op.AbortTxn{}, true},
+		{op.CloseSession{}, true},
 		{op.Transfer{}, true},
 		{op.SetConfig{}, true},
 		{op.Sweep{Limit: 1}, true},

@@ -20,8 +20,8 @@ func (con *console) resolveCommand() *cli.Command {
 		Description: "A command that ends with exit code 6 prints a ticket, of which the outcome is asked for here; - takes\n" +
 			"it from standard input. If the write was done, its first answer is printed as its command would have,\n" +
 			"and nothing is done again. If it never arrived, it is done now. A transaction over several groups is\n" +
-			"not repeated: exit code 5 says that it was aborted. Answers are remembered for a minute, or twice the\n" +
-			"--timeout that the write had if that is longer; after that, exit code 6: look what stands there.\n\n" +
+			"not repeated: exit code 5 says that it was aborted. Answers are remembered for five minutes, or twice\n" +
+			"the --timeout that the write had if that is longer; then exit code 6: look what stands there.\n\n" +
 			"TRANSACTION is the id of a transaction over several groups, as in the message. Prints committed,\n" +
 			"aborted or undecided, which is also what is forgotten; in JSON {\"id\",\"outcome\"}.\n\n" +
 			"ringraft resolve ringraft-ticket.hadncm91cAE…\nringraft resolve - < /tmp/ringraft-ticket-42\n" +

@@ -107,7 +107,7 @@ func TestResolveAfterTheSessionHasEnded(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	again := losing(t, s, op.CodeAdd, fakenode.Fault{Cut: true}, "", "incr", "n")
-	s.cluster.Advance(30 * time.Second)
+	s.cluster.Advance(4 * time.Minute)
 	s.run(t, strings.Fields(again)...).check(t, exitDone, "1\n", "")
 	s.cluster.Advance(time.Hour)
 	o := s.run(t, strings.Fields(again)...)

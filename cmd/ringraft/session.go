@@ -10,10 +10,13 @@ import (
 	"github.com/ringraft/ringraft/client"
 )
 
-// shortestSession is how long the cluster remembers a command's writes, at least: time
-// to resolve an unknown outcome. It is short, since every command opens sessions of its
-// own, and a group has op.MaxSessions.
-const shortestSession = time.Minute
+const (
+	// shortestSession is how long the cluster remembers the writes of a command that did
+	// not get all answers, at least: time to resolve an unknown outcome.
+	shortestSession = 5 * time.Minute
+	// farewell bounds how long a command waits for its sessions' end, when all is done.
+	farewell = 250 * time.Millisecond
+)
 
 // session is one run of a verb that talks to a cluster.
 type session struct {
@@ -63,10 +66,16 @@ func (s *session) connect() (*client.Client, error) {
 	return s.client, err
 }
 
+// close leaves nothing in the cluster but the sessions of unknown outcomes. Others that
+// cannot be ended now end by themselves.
 func (s *session) close() {
-	if s.client != nil {
-		_ = s.client.Close() // it reports nothing that the verb's own error does not
+	if s.client == nil {
+		return
 	}
+	ctx, cancel := context.WithTimeout(s.c.Context, farewell)
+	defer cancel()
+	_ = s.client.EndSessions(ctx)
+	_ = s.client.Close() // it reports nothing that the verb's own error does not
 }
 
 // keys returns the keys that the arguments stand for.
