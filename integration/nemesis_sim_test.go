@@ -18,7 +18,7 @@ import (
 type simNemesis struct {
 	cluster *simCluster
 	service *simService
-	random  *rand.Rand
+	random  dice
 	down    []string
 	clocks  map[string]*atomic.Int64 // by node: ms by which its clock is ahead
 	works   func(what string) error  // a disk that does
@@ -26,7 +26,7 @@ type simNemesis struct {
 }
 
 // newSimNemesis makes disks take up to latency for each write.
-func newSimNemesis(c *simCluster, random *rand.Rand, latency time.Duration) *simNemesis {
+func newSimNemesis(c *simCluster, random dice, latency time.Duration) *simNemesis {
 	n := &simNemesis{cluster: c, random: random, clocks: map[string]*atomic.Int64{}, works: slowDisk(random.Uint64(), latency)}
 	n.service = &simService{serving: map[string]*atomic.Pointer[shard.Node]{}, tally: newTally()}
 	for _, m := range c.init {

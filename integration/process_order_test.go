@@ -75,11 +75,12 @@ func (n *liveNemesis) trouble(loads map[string]crowd, seed uint64, cfg client.Co
 	for _, name := range slices.Sorted(maps.Keys(loads)) {
 		for range loads[name].clients {
 			who++
-			me, random := who, rand.New(rand.NewPCG(seed, uint64(who)))
+			me, random := who, newDice(seed, uint64(who))
 			a := n.newCaller(context.Background(), cfg)
 			wg.Go(func() {
-				for wait(ctx, time.Duration(random.Int64N(int64(liveThinking)))) == nil {
-					loads[name].step(a, me, random)
+				for turn := uint64(1); wait(ctx, time.Duration(random.Int64N(int64(liveThinking)))) == nil; turn++ {
+					random.turn(turn)
+					loads[name].step(a, me, random.Rand)
 				}
 			})
 		}

@@ -90,9 +90,6 @@ func newSimScene(seed uint64) simScene {
 	}
 }
 
-// random returns the source of chance of one of those who take part.
-func (s simScene) random(who uint64) *rand.Rand { return rand.New(rand.NewPCG(s.seed, who)) }
-
 func (s simScene) tune(cfg *shard.Config) {
 	cfg.Replicas, cfg.Timing.Heartbeat = s.nodes, s.heartbeat
 	cfg.SnapshotAfter, cfg.Timing.Snapshot = s.snapshotAfter, time.Second
@@ -111,12 +108,12 @@ func holdOrder(t *testing.T, seed uint64) *tally {
 	synctest.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, scene.nodes, scene.groups)
 		c.tune = scene.tune
-		nemesis = newSimNemesis(c, scene.random(0), scene.disks)
+		nemesis = newSimNemesis(c, newDice(seed, 0), scene.disks)
 		c.form()
 		nemesis.open()
 		scene.trouble(nemesis, loads)
 		nemesis.recover(t)
-		last := nemesis.service.caller(scene.random(1 << 32))
+		last := nemesis.service.caller(newDice(seed, 1<<31).Rand)
 		for _, name := range slices.Sorted(maps.Keys(loads)) {
 			loads[name].settle(last)
 		}
@@ -147,12 +144,15 @@ func (s simScene) trouble(n *simNemesis, loads map[string]crowd) {
 	for _, name := range slices.Sorted(maps.Keys(loads)) {
 		for range loads[name].clients {
 			who++
-			me, random := who, s.random(uint64(who))
-			a := n.service.caller(random)
+			me, random := who, newDice(s.seed, uint64(who))
+			a := n.service.caller(random.Rand)
 			wg.Go(func() { s.work(loads[name], a, me, random, stop) })
 		}
 	}
+	turn := uint64(0)
 	for end := time.Now().Add(simTrouble); time.Now().Before(end); {
+		turn++
+		n.random.turn(turn)
 		time.Sleep(time.Duration(n.random.Int64N(int64(s.strikes))))
 		n.strike()
 	}
@@ -161,13 +161,14 @@ func (s simScene) trouble(n *simNemesis, loads map[string]crowd) {
 }
 
 // work steps until stop is closed.
-func (s simScene) work(w workload, a caller, who int, random *rand.Rand, stop <-chan struct{}) {
-	for {
+func (s simScene) work(w workload, a caller, who int, random dice, stop <-chan struct{}) {
+	for turn := uint64(1); ; turn++ {
+		random.turn(turn)
 		select {
 		case <-stop:
 			return
 		case <-time.After(time.Duration(random.Int64N(int64(s.thinking)))):
-			w.step(a, who, random)
+			w.step(a, who, random.Rand)
 		}
 	}
 }
@@ -177,7 +178,7 @@ func (n *simNemesis) recover(t *testing.T) {
 	t.Helper()
 	n.end()
 	healed := time.Now()
-	a := n.service.caller(n.random)
+	a := n.service.caller(n.random.Rand)
 	for _, g := range n.service.cluster.Groups {
 		o := op.Set{Key: keyOf(n.service.cluster, g.ID), Value: []byte("well")}
 		for _, out := a.do(o, client.Local); out != done; _, out = a.do(o, client.Local) {

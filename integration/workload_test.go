@@ -101,6 +101,22 @@ type writes struct{ last atomic.Int64 }
 
 func (w *writes) next() []byte { return fmt.Append(nil, w.last.Add(1)) }
 
+// dice are the source of chance of one of those who take part in a run. Each turn's
+// throws follow from the seed, whatever happened in the turns before.
+type dice struct {
+	*rand.Rand
+	source    *rand.PCG
+	seed, who uint64
+}
+
+func newDice(seed, who uint64) dice {
+	source := rand.NewPCG(seed, who<<32)
+	return dice{rand.New(source), source, seed, who}
+}
+
+// turn begins the nth turn, from 1.
+func (d dice) turn(n uint64) { d.source.Seed(d.seed, d.who<<32+n) }
+
 // series hands out one object after another, a few at a time: the search for an order
 // is only short for objects that see few operations.
 type series[T any] struct {
