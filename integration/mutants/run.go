@@ -14,8 +14,12 @@ import (
 	"time"
 )
 
-// patience is for how long the tests of one package may run.
-const patience = 2 * time.Minute
+const (
+	// patience is for how long the tests of one net may run. Most faults are caught in seconds.
+	patience = 2 * time.Minute
+	// allPatience is for how long those of all nets in one package may, without a fault.
+	allPatience = 10 * time.Minute
+)
 
 // outcome is what became of the tests of one package.
 type outcome struct {
@@ -33,7 +37,11 @@ type event struct {
 // run runs the tests of n in a build with the fault, "" for none. It returns an error if
 // they could not be built or ran out of time.
 func run(ctx context.Context, fault string, n net) (outcome, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-failfast", "-timeout", patience.String(),
+	timeout := patience
+	if fault == "" {
+		timeout = allPatience
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-failfast", "-timeout", timeout.String(),
 		"-run", "^("+strings.Join(n.tests, "|")+")$", "./"+n.pkg)
 	// A test that generates its cases keeps none of those that fail, and looks for a small one
 	// only for a while.
