@@ -82,7 +82,7 @@ func TestSimTouchesKeepUsedKeys(t *testing.T) {
 			follower = "n2"
 		}
 		time.Sleep(time.Second) // writes cost no time here: without it, a follower can be many behind
-		for i := range 5000 { // five times what the group holds
+		for i := range 5000 {   // five times what the group holds
 			c.do(op.Set{Key: fmt.Appendf(nil, "k%d", i), Value: make([]byte, 1000)}, op.Local)
 			if i%50 == 49 {
 				if res := c.at(follower, op.Get{Key: used}, op.Local); !res.Found {
