@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +18,8 @@ const (
 	entryBytes = 1 << 20
 	// entryOps closes a batch.
 	entryOps = 4096
-	// inFlight is how many entries of a group are with Raft at once. Operations that
-	// come meanwhile gather, so a busy group's entries grow by themselves.
+	// inFlight is how many entries of a group are with Raft at once: those of a tick,
+	// and those that outlasted an earlier one.
 	inFlight = 4
 	// inFlightBytes bounds what those entries have, but for one alone. Raft writes all
 	// that it is given at once, and answers no heartbeat until that is on disk.
@@ -59,18 +58,15 @@ func (b *batch) fail(err *op.Error) {
 	b.reply(func(int) op.Result { return op.Fail(err) })
 }
 
-// batcher gathers the writes of many callers into entries. While fewer than
-// inFlight entries are under way it proposes what there is at once, so a lone
-// writer waits for nobody.
+// batcher gathers the writes of many callers to a group into entries, which the
+// node's flusher makes it propose.
 type batcher struct {
+	flusher *flusher
 	raft    proposer
 	stamp   func() int64              // the leader's clock, for entries
 	touches func(ops int) [][]byte    // to go in front of an entry of so many operations
 	refusal func(err error) *op.Error // what a caller is told when Raft took nothing
 	timeout time.Duration             // until an entry's outcome is called unknown
-
-	slots chan struct{} // one token per entry in flight
-	kick  chan struct{}
 
 	mu     sync.Mutex
 	idle   *sync.Cond // nothing is in flight
@@ -84,20 +80,12 @@ type batcher struct {
 	// refusedSince is when Raft began to refuse entries for a leadership transfer;
 	// zero if the last one was not refused for that.
 	refusedSince time.Time
-
-	ctx  context.Context
-	stop context.CancelFunc
-	wg   sync.WaitGroup
 }
 
-func newBatcher(r proposer, stamp func() int64, touches func(int) [][]byte, refusal func(error) *op.Error, timeout time.Duration) *batcher {
-	b := &batcher{
-		raft: r, stamp: stamp, touches: touches, refusal: refusal, timeout: timeout,
-		slots: make(chan struct{}, inFlight), kick: make(chan struct{}, 1),
-	}
+func newBatcher(f *flusher, r proposer, stamp func() int64, touches func(int) [][]byte, refusal func(error) *op.Error, timeout time.Duration) *batcher {
+	b := &batcher{flusher: f, raft: r, stamp: stamp, touches: touches, refusal: refusal, timeout: timeout}
 	b.idle = sync.NewCond(&b.mu)
-	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.wg.Go(b.run)
+	f.join(b)
 	return b
 }
 
@@ -107,7 +95,7 @@ func (b *batcher) add(raw []byte, w op.Replier) {
 		w.Reply(op.Fail(err))
 		return
 	}
-	b.wake()
+	b.flusher.queued(1)
 }
 
 func (b *batcher) enqueue(raw []byte, w op.Replier) *op.Error {
@@ -150,6 +138,7 @@ func (b *batcher) giveUp(late *batch) {
 		b.queue = slices.Delete(b.queue, place, place+1)
 		b.bytes -= late.entry.Size()
 		b.ops -= late.entry.Len()
+		b.flusher.queued(-late.entry.Len())
 	}
 	b.mu.Unlock()
 	if place >= 0 {
@@ -159,72 +148,50 @@ func (b *batcher) giveUp(late *batch) {
 	}
 }
 
-func (b *batcher) wake() {
-	select {
-	case b.kick <- struct{}{}:
-	default:
-	}
-}
-
-func (b *batcher) run() {
-	for {
-		select {
-		case <-b.kick:
-		case <-b.ctx.Done():
-			return
+// flush proposes the batches for which there are places in flight, as part of a tick,
+// and returns how many operations they have.
+func (b *batcher) flush(t *tick) (ops int) {
+	for first := b.take(); first != nil; first = b.take() {
+		n := first.entry.Len()
+		ops += n
+		t.entryBegins()
+		first.late.Reset(b.timeout)
+		future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(n)), b.timeout)
+		if mutant.AckAtPropose {
+			first.reply(func(int) op.Result { return op.Result{} })
 		}
-		for b.flushOne() {
-		}
+		go b.finish(first, future, t)
 	}
+	return ops
 }
 
-// flushOne proposes the first batch, when there is one and a free place for it.
-func (b *batcher) flushOne() bool {
-	select {
-	case b.slots <- struct{}{}:
-	default:
-		return false // the next entry that ends wakes us
-	}
-	runtime.Gosched() // let connections that are being read add to the batch
-	first := b.take()
-	if first == nil {
-		<-b.slots
-		return false
-	}
-	first.late.Reset(b.timeout)
-	future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(first.entry.Len())), b.timeout)
-	if mutant.AckAtPropose {
-		first.reply(func(int) op.Result { return op.Result{} })
-	}
-	go b.finish(first, future)
-	return true
-}
-
+// take returns the first batch if there is one and a place for it. If there is no
+// place, the next entry that ends wakes the flusher.
 func (b *batcher) take() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.held || len(b.queue) == 0 {
+	if b.held || len(b.queue) == 0 || b.flying == inFlight {
 		return nil
 	}
 	first := b.queue[0]
 	first.size = first.entry.Size()
 	if b.flying > 0 && b.aloft+first.size > inFlightBytes {
-		return nil // the next entry that ends wakes us
+		return nil
 	}
 	b.queue[0] = nil
 	b.queue = b.queue[1:]
 	b.bytes -= first.size
 	b.ops -= first.entry.Len()
+	b.flusher.queued(-first.entry.Len())
 	b.flying++
 	b.aloft += first.size
 	return first
 }
 
 // finish waits for an entry's outcome.
-func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
+func (b *batcher) finish(done *batch, future raft.ApplyFuture, t *tick) {
 	err := future.Error()
 	done.late.Stop()
-	<-b.slots
 	b.mu.Lock()
 	b.aloft -= done.size
 	if b.flying--; b.flying == 0 {
@@ -235,8 +202,12 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture) {
 	} else if b.refusedSince.IsZero() {
 		b.refusedSince = time.Now()
 	}
+	more := len(b.queue) > 0
 	b.mu.Unlock()
-	b.wake()
+	t.entryEnded()
+	if more {
+		b.flusher.signal() // this may be the place in flight that they wait for
+	}
 	if err != nil {
 		done.fail(b.outcome(err))
 		return
@@ -300,7 +271,7 @@ func (b *batcher) release() {
 	b.mu.Lock()
 	b.held = false
 	b.mu.Unlock()
-	b.wake()
+	b.flusher.signal()
 }
 
 // close refuses what has not been proposed, and waits for what has, as long as an
@@ -309,14 +280,14 @@ func (b *batcher) close() {
 	b.mu.Lock()
 	b.closed = true
 	left := b.queue
+	b.flusher.queued(-b.ops)
 	b.queue, b.bytes, b.ops = nil, 0, 0
 	b.mu.Unlock()
+	b.flusher.leave(b)
 	for _, waiting := range left {
 		waiting.late.Stop()
 		waiting.fail(op.Unavailable("the replica is stopping"))
 	}
-	b.stop()
-	b.wg.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
 	_ = b.hold(ctx) // past that, the waiters have been told that nobody knows

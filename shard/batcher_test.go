@@ -86,9 +86,19 @@ func (a *answers) all() []op.Result {
 	return append([]op.Result(nil), a.got...)
 }
 
-func startBatcher(t *testing.T) (*batcher, *fakeRaft) {
+// startFlusher runs a flusher, inside synctest, until the test ends.
+func startFlusher(t *testing.T) *flusher {
+	f := newFlusher()
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	go f.run(ctx)
+	return f
+}
+
+// startBatcher returns a batcher of f, and the Raft that it proposes to.
+func startBatcher(t *testing.T, f *flusher) (*batcher, *fakeRaft) {
 	r := new(fakeRaft)
-	b := newBatcher(r, func() int64 { return 77 }, func(int) [][]byte { return nil },
+	b := newBatcher(f, r, func() int64 { return 77 }, func(int) [][]byte { return nil },
 		func(err error) *op.Error { return op.Unavailable("%v", err) }, 5*time.Second)
 	t.Cleanup(func() {
 		for synctest.Wait(); len(r.flying()) > 0; synctest.Wait() {
@@ -99,11 +109,18 @@ func startBatcher(t *testing.T) (*batcher, *fakeRaft) {
 	return b, r
 }
 
+// addSlow adds an operation for an entry that outlasts its tick.
+func addSlow(b *batcher, replies *answers) {
+	b.add(oneDelete, replies)
+	time.Sleep(tickPatience)
+	synctest.Wait()
+}
+
 var oneDelete = commandOf(op.Delete{Key: []byte("k")})
 
 func TestLoneWriterWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		start := time.Now()
 		b.add(oneDelete, new(answers))
 		synctest.Wait()
@@ -118,11 +135,10 @@ func TestLoneWriterWaitsForNobody(t *testing.T) {
 
 func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		stuck, waiting := new(answers), new(answers)
 		for range inFlight {
-			b.add(oneDelete, stuck)
-			synctest.Wait()
+			addSlow(b, stuck)
 		}
 		time.Sleep(time.Second)
 		b.add(oneDelete, waiting)
@@ -155,11 +171,10 @@ func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
 
 func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		for range inFlight {
-			b.add(oneDelete, replies)
-			synctest.Wait()
+			addSlow(b, replies)
 		}
 		for range 100 {
 			b.add(oneDelete, replies)
@@ -186,10 +201,9 @@ func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 
 func TestBatchesAreBoundedInBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		for range inFlight {
-			b.add(oneDelete, new(answers))
-			synctest.Wait()
+			addSlow(b, new(answers))
 		}
 		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, entryBytes/2+1)})
 		for range 3 {
@@ -210,7 +224,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 // TestLargeEntriesFlyAlone: Raft writes all that it is given at once.
 func TestLargeEntriesFlyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, inFlightBytes)})
 		for _, raw := range [][]byte{oneDelete, large, large, oneDelete, oneDelete} {
@@ -233,7 +247,7 @@ func TestLargeEntriesFlyAlone(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := startBatcher(t)
+		b, _ := startBatcher(t, startFlusher(t))
 		if err := b.hold(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +281,7 @@ func TestOutcomesOfRaftErrors(t *testing.T) {
 		{fmt.Errorf("write log: no space left on device"), op.ErrUnknownOutcome},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b, r := startBatcher(t)
+			b, r := startBatcher(t, startFlusher(t))
 			replies := new(answers)
 			b.add(oneDelete, replies)
 			synctest.Wait()
@@ -282,7 +296,7 @@ func TestOutcomesOfRaftErrors(t *testing.T) {
 
 func TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
 		time.Sleep(6 * time.Second)
@@ -300,7 +314,7 @@ func TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce(t *testing.T) {
 
 func TestHoldWaitsForEntriesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		b.add(oneDelete, new(answers))
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -327,7 +341,7 @@ func TestHoldWaitsForEntriesInFlight(t *testing.T) {
 
 func TestCloseRefusesWhatWasNotProposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := startBatcher(t)
+		b, _ := startBatcher(t, startFlusher(t))
 		if err := b.hold(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +362,7 @@ func TestCloseRefusesWhatWasNotProposed(t *testing.T) {
 
 func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		refuse := func(err error) {
 			b.add(oneDelete, new(answers))
 			synctest.Wait()
@@ -370,7 +384,7 @@ func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
 
 func TestCloseWaitsForEntriesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
 		synctest.Wait()
@@ -389,7 +403,7 @@ func TestCloseWaitsForEntriesInFlight(t *testing.T) {
 
 func TestCloseDoesNotWaitLongerThanAnOutcomeMayTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, _ := startBatcher(t)
+		b, _ := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
 		synctest.Wait()
@@ -404,7 +418,7 @@ func TestCloseDoesNotWaitLongerThanAnOutcomeMayTake(t *testing.T) {
 
 func TestAnAnswerOfAnotherKindIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, r := startBatcher(t)
+		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
 		synctest.Wait()

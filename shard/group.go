@@ -72,7 +72,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	}
 	g.replica = r
 	g.touches = newTouches(g.fsm.Old)
-	g.batcher = newBatcher(r.raft, g.stamp, g.touches.take, g.refuse, n.cfg.Timing.Write)
+	g.batcher = newBatcher(n.flusher, r.raft, g.stamp, g.touches.take, g.refuse, n.cfg.Timing.Write)
 	g.freshness = newFreshness(g.fsm, g.log, g.learnIndex, n.cfg.Timing.Call)
 	g.reads = newReadIndex(r, g.confirm, g.elsewhere, g.freshness.prove, n.cfg.Timing.ReadIndex)
 	g.sessions = newRounds(g.sessionRound)

@@ -39,6 +39,7 @@ type Node struct {
 	forwarded  chan struct{} // bounds the requests of other nodes being served
 	txns       chan struct{} // bounds the transactions that are coordinated here
 	mapKick    chan struct{}
+	flusher    *flusher
 	ctx        context.Context
 	stop       context.CancelFunc
 	background tasks
@@ -60,6 +61,7 @@ func New(cfg Config) (*Node, error) {
 		forwarded:    make(chan struct{}, maxForwarded),
 		txns:         make(chan struct{}, maxTxns),
 		mapKick:      make(chan struct{}, 1),
+		flusher:      newFlusher(),
 		failed:       make(chan error, 1),
 	}
 	n.current.Store(new(placement.Map))
@@ -112,6 +114,7 @@ func (n *Node) Start(ctx context.Context, peers Peers) error {
 	if closed {
 		return errors.Join(errStopping, m.close())
 	}
+	n.background.start(func() { n.flusher.run(n.ctx) })
 	n.background.start(n.followMap)
 	n.kickMap()
 	return nil
