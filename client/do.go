@@ -26,18 +26,10 @@ func (c *Client) do(ctx context.Context, o op.Op, level Level) (op.Result, error
 	if err := level.check(); err != nil {
 		return op.Result{}, err
 	}
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
+	ctx, free := c.limited(ctx)
+	defer free()
 	a := c.attempts(o, level)
 	return a.run(ctx)
-}
-
-// limited gives ctx a deadline if it has none.
-func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, limited := ctx.Deadline(); limited {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, c.cfg.RequestTimeout)
 }
 
 func isRead(o op.Op) bool  { return op.SpecOf(o.Code()).Class == op.ClassRead }
@@ -160,13 +152,12 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 		a.req.Acknowledged = a.seat.session.acknowledged()
 	}
 	a.sent = time.Now()
-	patience, cancel := a.patience(ctx)
-	defer cancel()
-	link, broken := a.node.take(patience)
+	until, early := a.until(ctx)
+	link, broken := a.node.takeUntil(ctx, until)
 	if broken == nil {
-		res, broken = link.do(patience, &a.req)
+		res, broken = link.do(callersOwn(ctx), until, &a.req)
 	}
-	if broken != nil && patience.Err() != nil && ctx.Err() == nil {
+	if early && errors.Is(broken, context.DeadlineExceeded) && ctx.Err() == nil {
 		broken = a.noAnswer(broken)
 	}
 	a.doubtful = a.doubtful || a.numbered && unsettled(res.Err, broken)
@@ -188,17 +179,22 @@ func unsettled(answer *op.Error, broken error) bool {
 	return errors.Is(broken, op.ErrUnknownOutcome) || answer != nil && answer.Kind == op.KindUnknown
 }
 
-// patience returns the context of an attempt: that of the call if it cannot be
-// repeated, or has no time left for another attempt.
-func (a *attempts) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := a.client.cfg.AttemptTimeout << min(a.silent, 16)
-	if end, _ := ctx.Deadline(); !a.repeatable || time.Until(end) <= limit {
-		return ctx, func() {}
+// until returns when the attempt is given up; zero leaves that to ctx. It is early,
+// before the call's own end, if the call can be repeated and will then have time left
+// for another attempt.
+func (a *attempts) until(ctx context.Context) (until time.Time, early bool) {
+	end, _ := ctx.Deadline()
+	limit := a.sent.Add(a.client.cfg.AttemptTimeout << min(a.silent, 16))
+	switch {
+	case a.repeatable && limit.Before(end):
+		return limit, true
+	case callersOwn(ctx) == ctx:
+		return time.Time{}, false
 	}
-	return context.WithTimeout(ctx, limit)
+	return end, false
 }
 
-// noAnswer is broken without the error of the context that was the attempt's only.
+// noAnswer is broken without the deadline that was the attempt's only.
 func (a *attempts) noAnswer(broken error) error {
 	a.silent++
 	if errors.Is(broken, op.ErrUnknownOutcome) {

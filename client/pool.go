@@ -14,6 +14,7 @@ import (
 // conn is what a pool needs of a connection; *transport.Conn in production.
 type conn interface {
 	Do(ctx context.Context, req *op.Request) (op.Result, error)
+	DoUntil(ctx context.Context, until time.Time, req *op.Request) (op.Result, error)
 	Pending() int
 	Done() <-chan struct{}
 	Close() error
@@ -26,11 +27,11 @@ type link struct {
 	calls atomic.Int32
 }
 
-// do is conn's Do.
-func (l *link) do(ctx context.Context, req *op.Request) (op.Result, error) {
+// do is conn's DoUntil.
+func (l *link) do(ctx context.Context, until time.Time, req *op.Request) (op.Result, error) {
 	l.calls.Add(1)
 	defer l.calls.Add(-1)
-	return l.Do(ctx, req)
+	return l.DoUntil(ctx, until, req)
 }
 
 // probeEvery is how often a connection that has calls waiting is asked for a sign
@@ -82,12 +83,23 @@ func newPool(node, address string, cfg poolConfig) *pool {
 	return p
 }
 
-// take returns the connection with the fewest calls waiting. If the node has
-// failed, it does not wait for a new attempt but makes one in the background.
-func (p *pool) take(ctx context.Context) (*link, error) {
+// takeUntil is take with a deadline, unless until is zero, which costs no timer where
+// there is nothing to wait for.
+func (p *pool) takeUntil(ctx context.Context, until time.Time) (*link, error) {
 	if best, enough := p.leastPending(); enough {
 		return best, nil
 	}
+	if until.IsZero() {
+		return p.take(ctx)
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return p.take(ctx)
+}
+
+// take returns the connection with the fewest calls waiting. If the node has
+// failed, it does not wait for a new attempt but makes one in the background.
+func (p *pool) take(ctx context.Context) (*link, error) {
 	best, d, err := p.grow()
 	if best != nil {
 		return best, nil

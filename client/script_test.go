@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
@@ -140,6 +141,15 @@ func (c *stageConn) count(n int) {
 	c.mu.Lock()
 	c.pending += n
 	c.mu.Unlock()
+}
+
+func (c *stageConn) DoUntil(ctx context.Context, until time.Time, req *op.Request) (op.Result, error) {
+	if until.IsZero() {
+		return c.Do(ctx, req)
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return c.Do(ctx, req)
 }
 
 func (c *stageConn) Do(ctx context.Context, req *op.Request) (op.Result, error) {

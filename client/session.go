@@ -61,10 +61,12 @@ func (s *session) settleLocked(sequence uint64) {
 	if sequence < s.lowest {
 		return
 	}
-	s.answered[sequence] = true
-	for s.answered[s.lowest] {
+	if sequence > s.lowest {
+		s.answered[sequence] = true
+		return
+	}
+	for s.lowest++; s.answered[s.lowest]; s.lowest++ {
 		delete(s.answered, s.lowest)
-		s.lowest++
 	}
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 )
@@ -10,9 +11,10 @@ import (
 // the sent ones, or in neither. Whoever takes it out of both completes it, unless that
 // is Do itself, which then has it for its own.
 type call struct {
-	req  *op.Request // the caller's, not touched once Do returns
-	code op.Code
-	id   uint32 // 0 until it is sent
+	req   *op.Request // the caller's, not touched once Do returns
+	code  op.Code
+	until time.Time // when patrol gives it up; zero is never
+	id    uint32    // 0 until it is sent
 
 	res  op.Result
 	err  error

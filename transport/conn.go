@@ -65,6 +65,9 @@ type Conn struct {
 	sent   map[uint32]*call // by id; nil: the caller left, and the answer will be dropped
 	lastID uint32
 	err    error // why the connection ended
+
+	patrol   *time.Timer // calls patrolNow, see patrol.go
+	patrolAt time.Time   // when; zero if it is not set
 }
 
 // Dial connects to addr, a host and port. An error matches op.ErrUnavailable,
@@ -91,6 +94,8 @@ func newConn(conn net.Conn, cfg ConnConfig) *Conn {
 		done:   make(chan struct{}),
 		sent:   make(map[uint32]*call),
 	}
+	c.patrol = time.AfterFunc(time.Hour, c.patrolNow)
+	c.patrol.Stop()
 	c.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
 	c.frames = frameReader{src: conn, arm: c.arm, least: kindResponse, most: kindGoodbye, reuse: true}
 	c.wg.Go(func() { c.fail(c.read()) })
@@ -111,6 +116,13 @@ func newConn(conn net.Conn, cfg ConnConfig) *Conn {
 // op.ErrRefused if it is too long to send. Where ctx ended, the error matches ctx's
 // error as well.
 func (c *Conn) Do(ctx context.Context, req *op.Request) (op.Result, error) {
+	return c.DoUntil(ctx, time.Time{}, req)
+}
+
+// DoUntil is Do with a deadline that costs no timer of its own: past until, unless that
+// is zero, it fails as if ctx had ended with context.DeadlineExceeded, some milliseconds
+// later at most.
+func (c *Conn) DoUntil(ctx context.Context, until time.Time, req *op.Request) (op.Result, error) {
 	if req.Op == nil {
 		return op.Result{}, op.Invalid("operation", "is missing")
 	}
@@ -119,7 +131,7 @@ func (c *Conn) Do(ctx context.Context, req *op.Request) (op.Result, error) {
 		return op.Result{}, notTaken(code, err)
 	}
 	cl := c.calls.Get().(*call)
-	cl.req, cl.code = req, code
+	cl.req, cl.code, cl.until = req, code, until
 	if err := c.enqueue(cl); err != nil {
 		return op.Result{}, err
 	}
@@ -148,6 +160,7 @@ func (c *Conn) enqueue(cl *call) error {
 		return op.Unavailable("%d requests wait for the connection already; the limit is %d", len(c.queue), c.cfg.MaxQueued)
 	}
 	c.queue = append(c.queue, cl)
+	c.watch(cl.until)
 	c.writer.signal()
 	return nil
 }
@@ -287,6 +300,7 @@ func (c *Conn) fail(reason error) {
 	c.queue, c.sent = nil, nil
 	c.mu.Unlock()
 
+	c.patrol.Stop()
 	// The socket's error says nothing that the reason does not.
 	_ = c.conn.Close()
 	c.writer.signal()

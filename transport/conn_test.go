@@ -229,6 +229,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 			server.Write(appendResult(nil, kindGoodbye, 0, &op.Result{Err: &op.Error{Kind: k, Message: "so be it"}}))
 		}
 	}
+	const overdue = "overdue"
 	for _, tc := range []struct {
 		name    string
 		end     func(context.CancelFunc, *Conn, net.Conn)
@@ -237,6 +238,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 	}{
 		{"cancelled", func(cancel context.CancelFunc, _ *Conn, _ net.Conn) { cancel() }, true, context.Canceled},
 		{"deadline", func(context.CancelFunc, *Conn, net.Conn) { time.Sleep(time.Hour) }, true, context.DeadlineExceeded},
+		{overdue, func(context.CancelFunc, *Conn, net.Conn) { time.Sleep(time.Second + patrolPause) }, true, context.DeadlineExceeded},
 		{"server gone", func(_ context.CancelFunc, _ *Conn, server net.Conn) { server.Close() }, true, nil},
 		{"closed here", func(_ context.CancelFunc, c *Conn, _ net.Conn) { c.Close() }, true, net.ErrClosed},
 		{"garbage", func(_ context.CancelFunc, _ *Conn, server net.Conn) { server.Write(make([]byte, 99)) }, true, nil},
@@ -260,9 +262,13 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 					defer server.Close()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
+					var until time.Time
+					if tc.name == overdue {
+						until = time.Now().Add(time.Second)
+					}
 					do := func() <-chan error {
 						ch := make(chan error, 1)
-						go func() { _, err := c.Do(ctx, &op.Request{Op: o.op}); ch <- err }()
+						go func() { _, err := c.DoUntil(ctx, until, &op.Request{Op: o.op}); ch <- err }()
 						synctest.Wait()
 						return ch
 					}
@@ -298,10 +304,8 @@ func TestAnswerToACancelledCallIsDropped(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := c.Do(ctx, &op.Request{Op: get("late")}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("Do = %v, want %v", err, context.DeadlineExceeded)
+		if _, err := c.DoUntil(t.Context(), time.Now().Add(time.Second), &op.Request{Op: get("late")}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("DoUntil = %v, want %v", err, context.DeadlineExceeded)
 		}
 		if n := c.Pending(); n != 1 {
 			t.Errorf("Pending() = %d, want 1: the answer is still to come", n)
@@ -315,6 +319,30 @@ func TestAnswerToACancelledCallIsDropped(t *testing.T) {
 		}
 		if n := c.Pending(); n != 0 {
 			t.Errorf("Pending() = %d, want 0", n)
+		}
+	})
+}
+
+// TestOneTimerEndsEveryCallInItsTime: the deadlines come in any order, some closer
+// together than the patrol's pause.
+func TestOneTimerEndsEveryCallInItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, l := servePipe(t, ServerConfig{Handler: &holder{}})
+		c := dialConn(t, "", ConnConfig{Dial: l.dial, MaxInFlight: 2})
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for _, ms := range []time.Duration{500, 100, 101, 102, 700, 300, 301} {
+			patience := ms * time.Millisecond
+			wg.Go(func() {
+				start := time.Now()
+				_, err := c.DoUntil(t.Context(), start.Add(patience), &op.Request{Op: get("k")})
+				took := time.Since(start)
+				if !errors.Is(err, context.DeadlineExceeded) || took < patience || took > patience+patrolPause {
+					t.Errorf("a call of %v ended after %v with %v", patience, took, err)
+				}
+			})
+			synctest.Wait()
 		}
 	})
 }
