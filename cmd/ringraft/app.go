@@ -102,7 +102,7 @@ func (con *console) finish(cmd *cli.Command) {
 	for _, sub := range cmd.Subcommands {
 		con.finish(sub)
 	}
-	if len(cmd.Subcommands) > 0 {
+	if cmd.Action == nil {
 		cmd.Action = cli.ShowSubcommandHelp
 		return
 	}

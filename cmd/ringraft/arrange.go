@@ -63,7 +63,7 @@ func (a *arranger) take(tokens []string) (int, error) {
 	if i := slices.IndexFunc(a.commands, func(c *cli.Command) bool { return c.HasName(token) }); i >= 0 && len(a.args) == 0 {
 		a.path = append(a.path, token)
 		a.known = a.commands[i].Flags
-		if len(a.commands[i].Subcommands) > 0 {
+		if len(a.commands[i].Subcommands) > 0 && flagIndex(a.known, "endpoints") < 0 {
 			a.known = append(clientFlags(), a.known...)
 		}
 		a.commands = a.commands[i].Subcommands
@@ -75,7 +75,7 @@ func (a *arranger) take(tokens []string) (int, error) {
 
 func (a *arranger) takeFlag(tokens []string) (int, error) {
 	name, _, inline := strings.Cut(strings.TrimLeft(tokens[0], "-"), "=")
-	i := slices.IndexFunc(a.known, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	i := flagIndex(a.known, name)
 	if i < 0 {
 		return 0, usagef("unknown flag %s; see %s --help", tokens[0], strings.Join(a.path, " "))
 	}
@@ -89,6 +89,11 @@ func (a *arranger) takeFlag(tokens []string) (int, error) {
 	}
 	a.flags = append(a.flags, tokens[0], tokens[1])
 	return 2, nil
+}
+
+// flagIndex returns where the flag stands that has the name, -1 if there is none.
+func flagIndex(flags []cli.Flag, name string) int {
+	return slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
 func takesValue(f cli.Flag) bool {

@@ -3,17 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ringraft/ringraft/bench"
 	"github.com/ringraft/ringraft/op"
-)
-
-const (
-	opSet   = "set"
-	opGet   = "get"
-	opMixed = "mixed"
 )
 
 func (con *console) benchCommand() *cli.Command {
@@ -21,98 +17,105 @@ func (con *console) benchCommand() *cli.Command {
 		Name:  "bench",
 		Usage: "measure how fast the cluster is",
 		Description: "Every client sends its next request when the one before is answered, and has --pipeline of\n" +
-			"them under way. The keys are bench:0, bench:1, … in random order; they stay in the cluster.\n" +
-			"mixed is one set for each get; get and mixed put all keys first. A get that finds nothing counts\n" +
-			"as answered.\n\n" +
-			"JSON, unless -o text asks otherwise, is {\"ops_per_s\",\"p50_ms\",\"p99_ms\",\"p999_ms\",\"max_gap_ms\",\n" +
-			"\"ok\",\"errors\",\"unknown\"}; max_gap_ms is the longest time without an answer to any client. Exit\n" +
-			"code 5: the cluster did not answer for 10 s.\n\n" +
-			"ringraft bench --op set --clients 256\nringraft bench --op get --read local --pipeline 16 --duration 30s",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "op", Usage: "`OPERATION`: set, get or mixed", Value: opSet},
-			&cli.IntFlag{Name: "clients", Usage: "`NUMBER` of clients, 1 to 65536", Value: 64},
-			&cli.IntFlag{Name: "pipeline", Usage: "`NUMBER` of requests that each client has under way, 1 to 1024", Value: 1},
-			&cli.IntFlag{Name: "keys", Usage: "`NUMBER` of keys, 1 to 100000000", Value: 100_000},
-			&cli.IntFlag{Name: "value-size", Usage: "`BYTES` of a value", Value: 128},
-			&cli.DurationFlag{Name: "duration", Usage: "`TIME` to measure for", Value: 10 * time.Second},
-			&cli.DurationFlag{Name: "warmup", Usage: "`TIME` to run for before measuring", Value: 2 * time.Second},
-			readFlag(), endpointsFlag(), timeoutFlag(), outputFlag("json"),
-		},
-		Action: con.session(0, 0, bench),
+			"them under way. With --rate requests are due at that rate instead, whether or not earlier ones\n" +
+			"have been answered, and latency counts from when a request was due: the clients share what is\n" +
+			"due, and what more than --backlog wait for is given up and counted as unsent.\n\n" +
+			"The keys are bench:0, bench:1, …; they stay there. Where there are reads, all keys are put\n" +
+			"first; a read that finds nothing counts as answered. --wire and --resp give each client a\n" +
+			"connection of its own, and send --pipeline requests in one write, the next ones when all are\n" +
+			"answered: --wire to the nodes --endpoints in turn, for reads that any node answers.\n\n" +
+			"JSON, unless -o text asks otherwise, is {\"ops_per_s\",\"p50_ms\",\"p99_ms\",\"p999_ms\",\"max_ms\",\n" +
+			"\"max_gap_ms\",\"max_group_gap_ms\",\"ok\",\"errors\",\"unknown\",\"unsent\",\"seconds\",\"load\",\"series\"}, as\n" +
+			"docs/benchmarks.md explains; max_gap_ms is the longest time without an answer to any client,\n" +
+			"max_group_gap_ms without one from the group for which that is longest. Exit code 5: nothing was\n" +
+			"answered for 10 s.\n\n" +
+			"ringraft bench --op set --clients 256\nringraft bench --reads 90% --rate 50000 --zipf 0.99 --report report.html\n" +
+			"ringraft bench --op get --read local --wire --clients 50 --pipeline 16\n" +
+			"ringraft bench --resp 127.0.0.1:6379 --resp-wait 1 --clients 64 > redis.json\nringraft bench compare redis.json ringraft.json",
+		Flags:       append(benchFlags(), readFlag(), endpointsFlag(), timeoutFlag(), outputFlag("json")),
+		Subcommands: []*cli.Command{con.benchCompareCommand()},
+		Action:      con.session(0, 0, runBench),
 	}
 }
 
-func bench(ctx context.Context, s *session, _ []string) error {
-	l, err := newLoad(s)
+// runBench puts the load on that the flags describe, and prints what came of it.
+func runBench(ctx context.Context, s *session, _ []string) error {
+	b, err := newBenchRun(s.c)
 	if err != nil {
 		return err
 	}
-	if l.to, err = s.connect(); err != nil {
+	if err := b.connect(ctx, s); err != nil {
 		return err
 	}
-	if l.op != opSet {
-		if err := l.fill(ctx, s.newProgress(int64(l.keys), "putting keys", false)); err != nil {
+	if b.described.Reads > 0 {
+		bar := s.newProgress(int64(b.described.Keys), "putting keys", false)
+		fill := b.load
+		fill.Store = b.filler
+		err := fill.Fill(ctx, func(keys int) { _ = bar.Add(keys) }) // a bar that cannot be drawn is no reason to stop
+		_ = bar.Finish()
+		if err != nil {
 			return err
 		}
 	}
-	if l.warmup > 0 {
-		if _, err := l.run(ctx, l.warmup, s.newProgress(l.warmup.Milliseconds(), "warming up, ms", false)); err != nil {
-			return err
-		}
+	if _, err := b.run(ctx, s, b.warmup, "warming up, ms"); err != nil {
+		return err
 	}
-	result, failure := l.run(ctx, l.duration, s.newProgress(l.duration.Milliseconds(), "measuring, ms", false))
-	if result.firstError != nil {
-		s.note("%d requests failed; the first: %v", result.Errors+result.Unknown, result.firstError)
+	result, failure := b.run(ctx, s, b.load.Duration, "measuring, ms")
+	if result.FirstError != nil {
+		s.note("%d requests failed; the first: %v", result.Errors+result.Unknown, result.FirstError)
 	}
 	if err := s.printBench(result); err != nil {
 		return err
 	}
+	if err := writeReport(s.c.String("report"), result); err != nil {
+		return err
+	}
 	if failure == nil && result.OK == 0 {
-		return op.Unavailable("no request was answered within %v", l.duration)
+		return op.Unavailable("no request was answered within %v", b.load.Duration)
 	}
 	return failure
 }
 
-func (s *session) printBench(r benchResult) error {
+// run puts the load on for so long, not at all for 0.
+func (b *benchRun) run(ctx context.Context, s *session, duration time.Duration, what string) (bench.Result, error) {
+	if duration == 0 {
+		return bench.Result{}, nil
+	}
+	bar := s.newProgress(duration.Milliseconds(), what, false)
+	load := b.load
+	load.Duration = duration
+	load.Progress = func(elapsed time.Duration) { _ = bar.Set64(elapsed.Milliseconds()) }
+	b.described.Started = time.Now()
+	result, err := load.Run(ctx)
+	_ = bar.Finish()
+	result.Load = b.described
+	return result, err
+}
+
+func (s *session) printBench(r bench.Result) error {
 	if s.inJSON {
 		return s.printJSON(r)
 	}
 	t := newTable(s.out)
 	fmt.Fprintf(t, "operations/s\t%.0f\n", r.OpsPerS)
-	fmt.Fprintf(t, "latency p50 / p99 / p99.9\t%.3f / %.3f / %.3f ms\n", r.P50, r.P99, r.P999)
-	fmt.Fprintf(t, "longest gap\t%.3f ms\n", r.MaxGap)
-	fmt.Fprintf(t, "answered / failed / unknown\t%d / %d / %d\n", r.OK, r.Errors, r.Unknown)
+	fmt.Fprintf(t, "latency p50 / p99 / p99.9 / max\t%.3f / %.3f / %.3f / %.3f ms\n", r.P50, r.P99, r.P999, r.Max)
+	fmt.Fprintf(t, "longest gap, of all / of a group\t%.3f / %.3f ms\n", r.MaxGap, r.MaxGroupGap)
+	fmt.Fprintf(t, "answered / failed / unknown / not sent\t%d / %d / %d / %d\n", r.OK, r.Errors, r.Unknown, r.Unsent)
 	return t.Flush()
 }
 
-// newLoad returns the load that the flags describe.
-func newLoad(s *session) (*load, error) {
-	c := s.c
-	l := &load{
-		op: c.String("op"), keys: c.Int("keys"),
-		duration: c.Duration("duration"), warmup: c.Duration("warmup"),
+// writeReport writes the report to the file path, unless that is "".
+func writeReport(path string, r bench.Result) (err error) {
+	if path == "" {
+		return nil
 	}
-	clients, pipeline, size := c.Int("clients"), c.Int("pipeline"), c.Int("value-size")
-	for _, err := range []error{
-		oneOf("op", l.op, opSet, opGet, opMixed),
-		within("clients", clients, 1, maxCallers),
-		within("pipeline", pipeline, 1, 1024),
-		within("keys", l.keys, 1, 100_000_000),
-		within("value-size", size, 0, op.MaxValueLimit),
-		within("duration", l.duration, 10*time.Millisecond, 24*time.Hour),
-		within("warmup", l.warmup, 0, time.Hour),
-	} {
-		if err != nil {
-			return nil, err
-		}
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
 	}
-	if l.callers = clients * pipeline; l.callers > maxCallers {
-		return nil, usagef("--clients times --pipeline is %d; it must be at most %d", l.callers, maxCallers)
+	if err := bench.WriteReport(f, r); err != nil {
+		f.Close()
+		return fmt.Errorf("--report %s: %w", path, err)
 	}
-	var err error
-	if l.level, err = s.level(); err != nil {
-		return nil, err
-	}
-	l.value = randomBytes(size)
-	return l, nil
+	return f.Close()
 }

@@ -1,29 +1,44 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/ringraft/ringraft/client"
-	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/bench"
 )
+
+// short are flags of a run that takes no longer than it must.
+var short = []string{"--clients", "4", "--keys", "50", "--requests", "200", "--warmup", "10ms"}
 
 func TestBenchPrintsItsResult(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	for _, args := range [][]string{{"--op", "set"}, {"--op", "get", "--read", "local"}, {"--op", "mixed", "--pipeline", "2"}} {
-		var doc map[string]float64
-		s.run(t, append([]string{"bench", "--clients", "4", "--keys", "50", "--duration", "500ms", "--warmup", "10ms"}, args...)...).parse(t, &doc)
-		for _, field := range []string{"ops_per_s", "p50_ms", "p99_ms", "p999_ms", "max_gap_ms", "ok"} {
-			if doc[field] <= 0 {
-				t.Errorf("%q: %s = %v, want more than 0", args, field, doc[field])
-			}
+	for _, c := range []struct {
+		args   string
+		target string
+		reads  float64
+	}{
+		{"--op set", "cluster", 0},
+		{"--op get --read local --connections 1", "cluster", 1},
+		{"--op mixed --pipeline 2 --zipf 0.99", "cluster", 0.5},
+		{"--reads 90% --rate 5000 --value-size 8-64 --ttl 1h", "cluster", 0.9},
+		{"--op get --read local --wire --pipeline 4", "wire", 1},
+		{"--op get --read bounded=1m --wire --rate 5000", "wire", 1},
+	} {
+		var r bench.Result
+		args := append([]string{"bench"}, strings.Fields(c.args)...)
+		s.run(t, append(args, short...)...).parse(t, &r)
+		if r.OK != 200 || r.Errors+r.Unknown+r.Unsent != 0 || r.OpsPerS <= 0 || r.P50 <= 0 || r.Max < r.P50 || r.Seconds <= 0 {
+			t.Errorf("%s: %+v", c.args, r)
 		}
-		if doc["errors"] != 0 || doc["unknown"] != 0 || len(doc) != 8 {
-			t.Errorf("%q: %v", args, doc)
+		if r.Load.Target != c.target || r.Load.Reads != c.reads || r.Load.Clients != 4 || r.Load.Keys != 50 || r.Load.Started.IsZero() {
+			t.Errorf("%s: described as %+v", c.args, r.Load)
 		}
 	}
 	if o := s.run(t, "exists", "bench:0", "bench:49"); o.out != "2\n" {
@@ -31,105 +46,202 @@ func TestBenchPrintsItsResult(t *testing.T) {
 	}
 }
 
-// slowStore answers each request after a while, as the clock says.
-type slowStore func(ctx context.Context) error
-
-func (s slowStore) Get(ctx context.Context, _ string, _ ...client.ReadOption) (client.Value, error) {
-	return client.Value{}, s(ctx)
-}
-
-func (s slowStore) Set(ctx context.Context, _ string, _ []byte, _ ...client.WriteOption) (uint64, error) {
-	return 1, s(ctx)
-}
-
-func (s slowStore) SetMany(ctx context.Context, pairs []client.Pair, _ ...client.WriteOption) ([]client.Result, error) {
-	return make([]client.Result, len(pairs)), s(ctx)
-}
-
-func runLoad(t *testing.T, callers int, duration time.Duration, answer slowStore) (benchResult, error) {
-	t.Helper()
-	l := &load{to: answer, op: opSet, callers: callers, keys: 10, duration: duration}
-	return l.run(t.Context(), duration, (&console{}).newProgress(-1, "", false))
-}
-
-func TestLoadMeasuresAClosedLoop(t *testing.T) {
+func TestBenchResultHasItsDocumentedFields(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r, err := runLoad(t, 3, time.Second, func(context.Context) error { time.Sleep(30 * time.Millisecond); return nil })
-		if err != nil {
-			t.Fatal(err)
+	var doc map[string]any
+	newShell(t).run(t, append([]string{"bench"}, short...)...).parse(t, &doc)
+	documented, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := doc["load"].(map[string]any)
+	for name := range doc {
+		fields[name] = nil
+	}
+	for name := range doc["series"].([]any)[0].(map[string]any) {
+		fields[name] = nil
+	}
+	for name := range fields {
+		if !strings.Contains(string(documented), "`"+name+"`") {
+			t.Errorf("docs/benchmarks.md does not tell what %s is", name)
 		}
-		if want := int64(3 * 33); r.OK != want || r.OpsPerS != float64(want) {
-			t.Errorf("%d operations, %v per second; want %d", r.OK, r.OpsPerS, want)
-		}
-		if r.P50 < 29.9 || r.P999 > 30.1 || r.MaxGap != 30 {
-			t.Errorf("p50 %v ms, p99.9 %v ms, longest gap %v ms; want 30", r.P50, r.P999, r.MaxGap)
-		}
-	})
-}
-
-func TestLoadFindsTheLongestGap(t *testing.T) {
-	t.Parallel()
-	for name, hole := range map[string]struct{ from, to time.Duration }{
-		"in the middle": {3 * time.Second, 5 * time.Second}, "at the start": {0, 2 * time.Second}, "at the end": {8 * time.Second, 20 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				r, err := runLoad(t, 2, 10*time.Second, func(context.Context) error {
-					if now := time.Since(start); now >= hole.from && now < hole.to {
-						time.Sleep(hole.to - now)
-						return op.UnknownOutcome("the leader is gone")
-					}
-					time.Sleep(time.Millisecond)
-					return nil
-				})
-				if err != nil || r.MaxGap < 1990 || r.MaxGap > 2050 {
-					t.Errorf("longest gap %v ms, err %v; want about 2000", r.MaxGap, err)
-				}
-			})
-		})
 	}
 }
 
-func TestLoadCountsFailures(t *testing.T) {
+func TestBenchPrintsTextAndWritesAReport(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		r, err := runLoad(t, 1, time.Second, func(context.Context) error {
-			time.Sleep(time.Millisecond)
-			n++
-			switch n {
-			case 1:
-				return op.UnknownOutcome("the leader is gone")
-			case 2, 3:
-				return op.Unavailable("nobody leads")
-			}
-			return nil
-		})
-		if err != nil || r.Unknown != 1 || r.Errors != 2 || r.OK == 0 || !errors.Is(r.firstError, op.ErrUnknownOutcome) {
-			t.Errorf("result %+v, err %v; want 1 unknown, 2 errors", r, err)
-		}
-	})
+	path := filepath.Join(t.TempDir(), "report.html")
+	o := newShell(t).run(t, append([]string{"bench", "-o", "text", "--report", path}, short...)...)
+	if o.code != exitDone || !strings.Contains(o.out, "200 / 0 / 0 / 0") {
+		t.Errorf("exit code %d: %s%s", o.code, o.out, o.err)
+	}
+	html, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(html), "<polyline") {
+		t.Errorf("the report holds %.200s, %v", html, err)
+	}
 }
 
-func TestLoadEndsWhenTheClusterIsAway(t *testing.T) {
+func TestBenchRefusesBadFlags(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		_, err := runLoad(t, 4, time.Hour, func(context.Context) error {
-			time.Sleep(time.Second)
-			if time.Since(start) < 5*time.Second {
-				return nil
-			}
-			return op.Unavailable("connection refused")
-		})
-		if exitCode(err) != exitUnavailable {
-			t.Errorf("err = %v, want unavailable", err)
+	for args, message := range map[string]string{
+		"--op add":                        "--op is \"add\"; it is one of set, get, mixed",
+		"--reads 101%":                    "--reads is \"101%\"; it is a number between 0% and 100%",
+		"--reads x":                       "--reads is \"x\"",
+		"--reads NaN":                     "--reads is \"NaN\"",
+		"--op get --reads 50%":            "--reads is for --op mixed",
+		"--clients 0":                     "--clients is 0; it must lie between 1 and 65536",
+		"--pipeline 1025":                 "--pipeline is 1025; it must lie between 1 and 1024",
+		"--clients 1000 --pipeline 100":   "--clients times --pipeline is 100000; it must be at most 65536",
+		"--connections 65":                "--connections is 65; it must lie between 1 and 64",
+		"--keys 0":                        "--keys is 0; it must lie between 1 and 100000000",
+		"--zipf 5.1":                      "--zipf: the exponent is 5.1; it must lie between 0 and 5",
+		"--value-size 20-10":              "--value-size has the range \"20-10\"",
+		"--value-size 16777217":           "between 0 and 16777216",
+		"--ttl 0s":                        "--ttl is 0s; it must lie between 1ms",
+		"--rate=-1":                       "--rate is -1; it must lie between 0.1 and 10000000, or be 0",
+		"--rate 0.05":                     "--rate is 0.05",
+		"--backlog 5":                     "--backlog is for --rate",
+		"--rate 10 --backlog 0":           "--backlog is 0; it must lie between 1 and 10000000",
+		"--requests 0":                    "--requests is 0; it must lie between 1",
+		"--duration 1ms":                  "--duration is 1ms; it must lie between 10ms and 24h0m0s",
+		"--warmup 2h":                     "--warmup is 2h0m0s; it must lie between 0s and 1h0m0s",
+		"--timeout 0s":                    "--timeout is 0s",
+		"--read eventual":                 "no read level",
+		"--wire":                          "--wire is for --op get at --read local or bounded=AGE",
+		"--wire --op get":                 "--wire is for --op get at --read local or bounded=AGE",
+		"--wire --reads 99% --read local": "--wire is for --op get",
+		"--wire --resp h:1":               "--wire and --resp exclude each other",
+		"--resp h":                        "--resp has \"h\"; it is a list HOST:PORT,HOST:PORT",
+		"--resp ,h:1":                     "--resp has \"\"",
+		"--resp h:1 --connections 2":      "--connections is for the cluster's client",
+		"--resp h:1 --read local":         "--read is for a cluster",
+		"--resp h:1 --resp-wait 65":       "--resp-wait is 65; it must lie between 0 and 64",
+		"--resp-wait 1":                   "--resp-wait is for --resp",
+		"extra":                           "there is no command \"extra\"",
+		"compare a.json":                  "takes A.json B.json, got 1 arguments",
+		"--wire --op get --read local --endpoints nowhere": "--endpoints has \"nowhere\"",
+	} {
+		invocation{}.run(t, append([]string{"bench"}, strings.Fields(args)...)...).check(t, exitUsage, "", message)
+	}
+}
+
+func TestBenchFlagsAreCompletedOnce(t *testing.T) {
+	t.Parallel()
+	o := invocation{}.run(t, completionFlag, "bench", "--")
+	names := strings.Fields(o.out)
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			t.Errorf("%s is offered twice", name)
 		}
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("it took %v to notice", took)
+		seen[name] = true
+	}
+	if !seen["--rate"] || !seen["--endpoints"] {
+		t.Errorf("offered %q", names)
+	}
+}
+
+func TestBenchTellsThatNothingIsThere(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	for _, args := range [][]string{{"--endpoints", address}, {"--resp", address}} {
+		args = append([]string{"bench", "--warmup", "0s", "--duration", "50ms", "--timeout", "100ms", "-o", "text"}, args...)
+		if o := (invocation{}).run(t, args...); o.code != exitUnavailable || !strings.Contains(o.err, address) {
+			t.Errorf("%q: exit code %d, %s", args, o.code, o.err)
+		}
+	}
+}
+
+// respServer answers every command with OK, and WAIT with 1, until the test ends.
+func respServer(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer conn.Close()
+				lines := bufio.NewScanner(conn)
+				for lines.Scan() { // the load closes when it ends
+					switch lines.Text() {
+					case "SET":
+						_, _ = conn.Write([]byte("+OK\r\n"))
+					case "WAIT":
+						_, _ = conn.Write([]byte(":1\r\n"))
+					}
+				}
+			})
 		}
 	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return l.Addr().String()
+}
+
+func TestBenchMeasuresRESPServers(t *testing.T) {
+	t.Parallel()
+	var r bench.Result
+	args := append([]string{"bench", "--resp", respServer(t), "--value-size", "16", "--pipeline", "4"}, short...)
+	invocation{}.run(t, append(args, "--resp-wait", "1")...).parse(t, &r)
+	if r.OK != 200 || r.Errors+r.Unknown != 0 || r.Load.Target != "resp" || r.Load.Wait != 1 || r.Load.Level != "" {
+		t.Errorf("%+v", r)
+	}
+	o := invocation{}.run(t, append(args, "--resp-wait", "2", "-o", "text")...)
+	if o.code != exitUnavailable || !strings.Contains(o.err, "1 of 2 replicas have the write") {
+		t.Errorf("with too few replicas: exit code %d, %s", o.code, o.err)
+	}
+}
+
+func writeResult(t *testing.T, r bench.Result) string {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "result.json")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestBenchCompares(t *testing.T) {
+	t.Parallel()
+	a := writeResult(t, bench.Result{OpsPerS: 1000, P50: 2, P99: 10, Seconds: 1})
+	b := writeResult(t, bench.Result{OpsPerS: 2500, P50: 1.9, P99: 20, Seconds: 1})
+	o := invocation{}.run(t, "bench", "compare", a, b)
+	for _, want := range []string{"ops_per_s", "2.50", "better", "0.95", "tie", "2.00", "worse"} {
+		if o.code != exitDone || !strings.Contains(o.out, want) {
+			t.Errorf("exit code %d, %q is missing in:\n%s%s", o.code, want, o.out, o.err)
+		}
+	}
+	var list []bench.Comparison
+	invocation{}.run(t, "bench", "compare", a, b, "-o", "json").parse(t, &list)
+	if len(list) != 10 || list[0] != (bench.Comparison{Figure: "ops_per_s", A: 1000, B: 2500, Ratio: 2.5, Verdict: bench.Better}) {
+		t.Errorf("compared %+v", list)
+	}
+}
+
+func TestBenchComparesResultsOnly(t *testing.T) {
+	t.Parallel()
+	good := writeResult(t, bench.Result{OpsPerS: 1000, Seconds: 1})
+	for content, message := range map[string]string{"nonsense": "is no result of bench", "{}": "is no result of bench", "": "is no result of bench"} {
+		path := filepath.Join(t.TempDir(), "bad.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		invocation{}.run(t, "bench", "compare", good, path).check(t, exitFailed, "", message)
+	}
+	invocation{}.run(t, "bench", "compare", "/nowhere/a.json", good).check(t, exitFailed, "", "/nowhere/a.json")
 }

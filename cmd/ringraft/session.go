@@ -62,6 +62,7 @@ func (s *session) connect() (*client.Client, error) {
 	defer cancel()
 	s.client, err = client.New(ctx, client.Config{
 		Endpoints: list, RequestTimeout: timeout, SessionToken: token, SessionTTL: max(2*timeout, shortestSession),
+		ConnsPerNode: s.c.Int("connections"), // 0 for verbs without that flag
 	})
 	return s.client, err
 }
