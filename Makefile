@@ -2,9 +2,8 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
-BENCH ?= --op set --clients 256 --duration 10s
 
-.PHONY: run build test check fuzz mutants soak bench clean
+.PHONY: run build test check check-peers fuzz mutants soak bench bench-build bench-peers plots clean
 
 # run starts a three-node cluster on this machine; its data stays in ./.ringraft.
 run: build
@@ -49,17 +48,33 @@ soak:
 	grep -vE ' level=|^ *=== |--- PASS: .*/|{seed:' soak-out/log; } | \
 	tee soak-out/report.txt; exit $$status
 
-# bench measures a cluster of its own: how fast durable writes are, then the longest
-# gap in their acknowledgements when a node, which leads, is killed in the middle.
-bench: export RINGRAFT_ENDPOINTS = 127.0.0.1:7701,127.0.0.1:7702,127.0.0.1:7703
-bench: build
-	@rm -rf bench-out; mkdir bench-out; \
-	bin/ringraft dev --base-port 7700 --data bench-out/data >bench-out/log & dev=$$!; \
-	trap 'kill $$dev; wait $$dev' EXIT; \
-	until grep -q '^ready' bench-out/log; do kill -0 $$dev || exit 1; sleep 0.2; done; \
-	echo 'set, 256 clients:' && bin/ringraft bench $(BENCH) && \
-	echo 'the same, n1 killed after 5 s:' && \
-	{ (sleep 5; kill -9 $$(awk '$$1 == "n1" {print $$3; exit}' bench-out/log)) & bin/ringraft bench $(BENCH) --warmup 0s; }
+# bench measures clusters of its own, of three nodes on this machine: writes, reads, the
+# gap after a node's death, idleness. ROWS="writes,kill" measures only these rows; the
+# figures are medians of RUNS runs, with TIME for each load, and go to OUT as JSON.
+RUNS ?= 3
+TIME ?= 3s
+MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME)
+bench: build bench-build
+	@$(MEASURE) -systems ringraft -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
+
+# bench-peers does the same with etcd, NATS and Redis beside it. It builds the first two
+# from the module peers, and installs Redis from Debian's packages where it is missing.
+# SYSTEMS="ringraft,etcd" measures only these.
+bench-peers: build bench-build
+	@$(MEASURE) -systems "$(SYSTEMS)" -rows "$(or $(ROWS),writes,groups,reads,linearizable)" -out "$(or $(OUT),bench-out/peers.json)"
+
+# plots draws the figures in OUT.
+plots: bench-build
+	@bin/peers -plot "$(or $(OUT),bench-out/peers.json)" -plots docs/plots
+
+bench-build:
+	@go -C peers build -o ../bin/peers .
+
+# check-peers is check and test of the module peers, whose dependencies are many.
+check-peers:
+	go -C peers vet ./...
+	cd peers && go run $(STATICCHECK) ./...
+	go -C peers test $(if $(RACE),-race) ./...
 
 clean:
 	rm -rf bin bench-out soak-out

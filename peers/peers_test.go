@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestFlagsOutOfBoundsAreRefused(t *testing.T) {
+	t.Parallel()
+	for args, message := range map[string]string{
+		"-systems mysql":    `-systems has "mysql"`,
+		"-rows writes,fast": `-rows has "fast"`,
+		"-runs 0":           "-runs is 0; it must lie between 1 and 100",
+		"-kills 101":        "-kills is 101",
+		"-time 10ms":        "-time is 10ms",
+		"writes":            `got "writes"`,
+	} {
+		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: err = %v, want %q in it", args, err, message)
+		}
+	}
+	o, err := parse(strings.Fields("-systems etcd,redis -rows reads -runs 5"))
+	if err != nil || !slices.Equal(o.systems, []string{etcd, redis}) || !slices.Equal(o.rows, []string{rowReads}) || o.runs != 5 {
+		t.Errorf("options %+v, %v", o, err)
+	}
+}
+
+// Every ratio is of figures that some scenario gives, and every row has one.
+func TestTargetsAreMeasured(t *testing.T) {
+	t.Parallel()
+	measured := map[key]bool{}
+	rows := map[string]bool{}
+	for _, s := range scenarios() {
+		rows[s.row] = true
+		if !slices.Contains(systemNames(), s.system) || color(s.system) == "" {
+			t.Errorf("the system %q is not known", s.system)
+		}
+		for _, m := range s.cases {
+			k := key{s.row, m.name, s.system, opsPerS}
+			if measured[k] {
+				t.Errorf("%v is measured twice", k)
+			}
+			measured[k] = true
+		}
+	}
+	for _, goal := range targets() {
+		if !measured[goal.of] || !measured[goal.by] || goal.reach == 0 {
+			t.Errorf("%+v is not measured, or not to be reached", goal)
+		}
+	}
+	for _, row := range rowNames() {
+		if !rows[row] {
+			t.Errorf("nothing belongs to the row %s", row)
+		}
+	}
+}
+
+// measured is a tally of two systems over three runs.
+func measured() *tally {
+	t := newTally(options{runs: 3, duration: time.Second})
+	for _, f := range []struct {
+		system string
+		values []float64
+	}{{ringraft, []float64{30_000, 90_000, 60_000}}, {etcd, []float64{9_000, 11_000, 10_000}}} {
+		for _, v := range f.values {
+			t.add(scenario{row: rowWrites, system: f.system, setup: "1 group"}, "64 clients", reading{opsPerS, v})
+		}
+	}
+	return t
+}
+
+func TestTallyTakesMedians(t *testing.T) {
+	t.Parallel()
+	tl := measured()
+	f := tl.figure(key{rowWrites, "64 clients", ringraft, opsPerS})
+	if f.Median != 60_000 || f.Min != 30_000 || f.Max != 90_000 || len(f.Values) != 3 {
+		t.Errorf("figure %+v", f)
+	}
+	want := []ratio{{Name: "writes, 1 group, 64 clients, to etcd", Ratio: 6, Reach: 6, Passed: true}}
+	if !slices.Equal(tl.Ratios, want) {
+		t.Errorf("ratios %+v, want %+v", tl.Ratios, want)
+	}
+	if m := median([]float64{1, 2, 4, 9}); m != 3 {
+		t.Errorf("the median of four is %v, want 3", m)
+	}
+	tl.add(scenario{row: rowWrites, system: etcd}, "64 clients", reading{opsPerS, 50_000})
+	if tl.Ratios[0].Passed {
+		t.Errorf("ratio %+v after a faster run, want a lower one", tl.Ratios[0])
+	}
+	var b strings.Builder
+	if err := tl.print(&b); err != nil || !strings.Contains(b.String(), "missed") || !strings.Contains(b.String(), "60000") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+func TestFiguresAreDrawnFromTheirFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "below", "bench.json")
+	if err := measured().write(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := drawAll(path, dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "writes.svg" {
+		t.Fatalf("%q are drawn, %v; want what was measured", files, err)
+	}
+	svg, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("the drawing is no XML: %v", err)
+		}
+	}
+	for _, want := range []string{"60,000", "10,000", "64 clients", ">etcd<", ">ringraft<"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("%s is missing in\n%s", want, svg)
+		}
+	}
+	if err := os.WriteFile(path, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := drawAll(path, dir); err == nil {
+		t.Error("nonsense is drawn")
+	}
+}
+
+func TestCeilingIsRound(t *testing.T) {
+	t.Parallel()
+	for x, want := range map[float64]float64{0.7: 0.75, 1: 1, 1.1: 1.5, 43_000: 50_000, 76: 100} {
+		if got := ceiling(x); got != want {
+			t.Errorf("ceiling of %v is %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestUsageIsReadFromProc(t *testing.T) {
+	t.Parallel()
+	const stat = "42 (a (b) c) S 1 42 42 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 5 0 1 2 3"
+	u, err := parseUsage(stat, "100 25 10 1 0 5 0")
+	if err != nil || u.cpu != 2*time.Second || u.rss != int64(25*os.Getpagesize()) {
+		t.Errorf("usage %+v, %v", u, err)
+	}
+	for _, bad := range [][2]string{{"", ""}, {"1 (a) S 2", "1 2"}, {stat, "1"}, {strings.Replace(stat, "150", "x", 1), "1 2"}} {
+		if _, err := parseUsage(bad[0], bad[1]); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+func newLab(t *testing.T, tool string, c command) *lab {
+	t.Helper()
+	l, err := openLab(options{dir: t.TempDir(), duration: time.Second, runs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tools[tool] = c
+	return l
+}
+
+// alive reports whether the process is there, and no zombie of ours.
+func alive(p *process) bool { return p.cmd.Process.Signal(syscall.Signal(0)) == nil }
+
+func TestLabLeavesNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "sleeper", command{program: "sleep"})
+	for range 3 {
+		dir, err := l.directory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.start("s", dir, "sleeper", "1000"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes := l.nodes
+	for _, p := range nodes {
+		if !alive(p) {
+			t.Errorf("%s does not run", p.name)
+		}
+	}
+	if err := nodes[0].signal(syscall.SIGSTOP); err != nil { // one that stands still ends too
+		t.Fatal(err)
+	}
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range nodes {
+		if alive(p) {
+			t.Errorf("process %d is left", p.cmd.Process.Pid)
+		}
+	}
+	if _, err := os.Stat(l.root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory is left: %v", err)
+	}
+	if err := l.close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+func TestWaitTellsWhatAProcessSaidAtItsEnd(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "failer", command{program: "sh"})
+	defer l.close()
+	dir, err := l.directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.start("f", dir, "failer", "-c", "echo the port is taken; exit 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &cluster{lab: l}
+	refused := errors.New("connection refused")
+	err = c.await(ctx, func(context.Context) error { cancel(); return refused })
+	if !errors.Is(err, refused) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the port is taken") {
+		t.Errorf("err = %v, want why it waited, why it stopped and what was said", err)
+	}
+}
+
+func TestLoadIsReadFromItsProcess(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, loadTool, command{program: "sh"})
+	defer l.close()
+	for name, c := range map[string]struct {
+		script, want string
+	}{
+		"result":   {`echo '{"ops_per_s": 12.5, "ok": 3, "series": []}'`, ""},
+		"nonsense": {"echo nonsense", "what the load printed"},
+		"failure":  {"echo nobody is there >&2; exit 5", "nobody is there"},
+	} {
+		cl := &cluster{lab: l, loader: loadTool, loadArgs: []string{"-c", c.script}}
+		r, err := cl.load(t.Context(), time.Second, 0)
+		if c.want == "" && (err != nil || r.OpsPerS != 12.5 || r.OK != 3) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %+v, %v; want %q", name, r, err, c.want)
+		}
+	}
+}
+
+func TestRedisIsFollowedOnceReplicasAreOnline(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "$9\r\nrole:master\r\nconnected_slaves:2\r\nslave0:ip=::1,state=online\r\nslave1:ip=::1,state=wait_bgsave\r\n")
+			conn.Close()
+		}
+	})
+	defer wg.Wait()
+	defer ln.Close()
+	if err := redisFollowed(t.Context(), ln.Addr().String(), 1); err != nil {
+		t.Errorf("one of one: %v", err)
+	}
+	if err := redisFollowed(t.Context(), ln.Addr().String(), 2); err == nil || !strings.Contains(err.Error(), "1 of 2") {
+		t.Errorf("one of two: %v", err)
+	}
+}
+
+func TestVersionsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, redis, command{program: "false", title: "redis-server"})
+	defer l.close()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tools[etcd] = command{program: program}
+	v, err := l.versions(t.Context())
+	if err == nil || !strings.Contains(err.Error(), redis) {
+		t.Errorf("%v, %v; it fails", v, err)
+	}
+	delete(l.tools, redis)
+	if v, err := l.versions(t.Context()); err != nil || len(v) != 1 {
+		t.Errorf("%v, %v; want that of the program", v, err)
+	}
+	out, err := printedVersion(t.Context(), command{program: "sh"}, "-c", "echo v1; echo more")
+	if err != nil || out != "v1" {
+		t.Errorf("%q, %v; want the first line", out, err)
+	}
+}
+
+func TestMachineIsDescribed(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(thisMachine())
+	if err != nil || !strings.Contains(string(b), `"cores"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The rows: what can be measured.
+const (
+	rowWrites       = "writes"
+	rowGroups       = "groups"
+	rowReads        = "reads"
+	rowLinearizable = "linearizable"
+	rowMixed        = "mixed"
+	rowKill         = "kill"
+	rowSilence      = "silence"
+	rowIdle         = "idle"
+)
+
+func rowNames() []string {
+	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowIdle}
+}
+
+func systemNames() []string { return []string{ringraft, etcd, nats, redis} }
+
+// The units of what is read.
+const (
+	opsPerS = "ops/s"
+	p99     = "p99 ms"
+	gap     = "gap ms"
+	unsent  = "not sent"
+	cpu     = "% of a core"
+	memory  = "MB"
+)
+
+// scenario is a system, started in one way, and what is measured of it. Cases of one
+// row with the same name are compared, whatever their system.
+type scenario struct {
+	row, system, setup string
+	start              func(context.Context, *lab) (*cluster, error)
+	cases              []measure
+}
+
+type measure struct {
+	name    string
+	measure func(context.Context, *cluster) ([]reading, error)
+}
+
+type reading struct {
+	unit  string
+	value float64
+}
+
+// scenarios are all measures, in the order of the table.
+func scenarios() []scenario {
+	peerClients := []int{64, 256, 1024}
+	all := append([]int{1}, peerClients...)
+	return []scenario{
+		{rowWrites, ringraft, "1 group", startRingraft(1, false), writes("", all...)},
+		{rowWrites, etcd, "", startEtcd, writes("", peerClients...)},
+		{rowWrites, nats, "", startNATS, writes("", peerClients...)},
+		{rowWrites, redis, "2 replicas", startReplicated, writes("", peerClients...)},
+		{rowGroups, ringraft, "4 groups", startRingraft(4, false), writes("4 groups, ", all...)},
+		{rowGroups, ringraft, "16 groups led by one", startRingraft(16, true), writes("16 led by one, ", all...)},
+		{rowGroups, ringraft, "16 groups", startRingraft(16, false), writes("16 spread, ", all...)},
+		{rowReads, ringraft, "one node of three", startRingraft(4, false), localReads(ringraftReads)},
+		{rowReads, redis, "one server", startRedis, localReads(redisReads)},
+		{rowLinearizable, ringraft, "4 groups", startRingraft(4, false), []measure{linearizable(256)}},
+		{rowLinearizable, etcd, "", startEtcd, []measure{linearizable(256)}},
+		{rowMixed, ringraft, "4 groups", startRingraft(4, false), []measure{mixed(100_000, 256)}},
+		{rowKill, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGKILL", killed}}},
+		{rowSilence, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGSTOP", silenced}}},
+		{rowIdle, ringraft, "4 groups", startRingraft(4, false), []measure{{"4 groups", idle}}},
+		{rowIdle, ringraft, "16 groups", startRingraft(16, false), []measure{{"16 groups", idle}}},
+		{rowIdle, ringraft, "64 groups", startRingraft(64, false), []measure{{"64 groups", idle}}},
+	}
+}
+
+// loaded is a case that a closed loop measures.
+func loaded(name string, args ...string) measure {
+	return measure{name, func(ctx context.Context, c *cluster) ([]reading, error) {
+		r, err := c.load(ctx, c.lab.duration, warmup, args...)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.Errors+r.Unknown > r.OK/100:
+			return nil, fmt.Errorf("%d of %d requests failed", r.Errors+r.Unknown, r.OK+r.Errors+r.Unknown)
+		}
+		return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}}, nil
+	}}
+}
+
+func writes(prefix string, clients ...int) []measure {
+	var list []measure
+	for _, n := range clients {
+		name := prefix + strconv.Itoa(n) + " clients"
+		if n == 1 {
+			name = prefix + "1 client"
+		}
+		list = append(list, loaded(name, "--op", "set", "--clients", strconv.Itoa(n)))
+	}
+	return list
+}
+
+// linearizable reads are the default of Ringraft's bench and of etcd.
+func linearizable(clients int) measure {
+	return loaded(fmt.Sprintf("%d clients", clients), "--op", "get", "--clients", strconv.Itoa(clients))
+}
+
+// localReads are asked of one node, over 50 connections. args are what the system needs for that.
+func localReads(args func(*cluster) []string) []measure {
+	var list []measure
+	for _, pipeline := range []int{1, 16} {
+		list = append(list, measure{fmt.Sprintf("50 connections × %d", pipeline), func(ctx context.Context, c *cluster) ([]reading, error) {
+			all := append(args(c), "--op", "get", "--clients", "50", "--pipeline", strconv.Itoa(pipeline))
+			return loaded("", all...).measure(ctx, c)
+		}})
+	}
+	return list
+}
+
+func ringraftReads(c *cluster) []string {
+	first, _, _ := strings.Cut(c.loadArgs[2], ",")
+	return []string{"--read", "local", "--wire", "--endpoints", first}
+}
+
+func redisReads(*cluster) []string { return nil }
+
+// mixed is an open loop of 90 % local reads and 10 % writes.
+func mixed(rate, clients int) measure {
+	return measure{fmt.Sprintf("90/10, %d/s offered", rate), func(ctx context.Context, c *cluster) ([]reading, error) {
+		r, err := c.load(ctx, c.lab.duration, warmup, "--reads", "90%", "--read", "local",
+			"--rate", strconv.Itoa(rate), "--clients", strconv.Itoa(clients))
+		return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}, {unsent, float64(r.Unsent)}}, err
+	}}
+}
+
+const (
+	faultClients = "64"
+	faultAfter   = 1500 * time.Millisecond // from the load's start
+	killLoad     = 4 * time.Second
+	silenceLoad  = 7 * time.Second
+)
+
+// killed kills each node in turn while others write, and reads the longest gap in the
+// acknowledgements of the group for which it is longest.
+func killed(ctx context.Context, c *cluster) ([]reading, error) {
+	return c.eachFault(ctx, killLoad, func(node int) error { c.nodes[node].kill(); return nil }, c.restart)
+}
+
+// silenced does the same with nodes that stand still, and keep their connections.
+func silenced(ctx context.Context, c *cluster) ([]reading, error) {
+	stop := func(node int) error { return c.nodes[node].signal(syscall.SIGSTOP) }
+	return c.eachFault(ctx, silenceLoad, stop, func(ctx context.Context, node int) error {
+		if err := c.nodes[node].signal(syscall.SIGCONT); err != nil {
+			return err
+		}
+		return c.await(ctx, c.inPlace)
+	})
+}
+
+// eachFault brings a fault upon a node, as often as the flags say, and mends it.
+func (c *cluster) eachFault(ctx context.Context, duration time.Duration, fault func(node int) error, mend func(context.Context, int) error) ([]reading, error) {
+	var readings []reading
+	for i := range c.lab.kills {
+		node := i % len(c.nodes)
+		if err := c.await(ctx, c.inPlace); err != nil {
+			return nil, err
+		}
+		r, err := c.loadWith(ctx, duration, func() error { return fault(node) })
+		if err != nil {
+			return nil, err
+		}
+		readings = append(readings, reading{gap, r.MaxGroupGap})
+		if err := mend(ctx, node); err != nil {
+			return nil, err
+		}
+	}
+	return readings, nil
+}
+
+// loadWith puts writes on the cluster, in the midst of which the fault happens.
+func (c *cluster) loadWith(ctx context.Context, duration time.Duration, fault func() error) (loadResult, error) {
+	var r loadResult
+	ended := make(chan error, 1)
+	go func() { // ends with the load, whose time is bounded
+		var err error
+		r, err = c.load(ctx, duration, 0, "--op", "set", "--clients", faultClients)
+		ended <- err
+	}()
+	pause(ctx, faultAfter)
+	failed := fault()
+	if err := <-ended; err != nil {
+		return r, err
+	}
+	return r, failed
+}
+
+// idle reads what the nodes use while nobody asks anything.
+func idle(ctx context.Context, c *cluster) ([]reading, error) {
+	pause(ctx, idleSettle)
+	before, err := c.usage()
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	pause(ctx, c.lab.duration)
+	took := time.Since(start)
+	after, err := c.usage()
+	if err != nil {
+		return nil, err
+	}
+	return []reading{
+		{cpu, 100 * float64(after.cpu-before.cpu) / float64(took)},
+		{memory, float64(after.rss) / 1e6},
+	}, ctx.Err()
+}
+
+// target is a ratio of medians that is to be reached.
+type target struct {
+	name   string
+	of, by key
+	reach  float64
+}
+
+func targets() []target {
+	write := func(clients int, system string) key {
+		return key{rowWrites, fmt.Sprintf("%d clients", clients), system, opsPerS}
+	}
+	grouped := func(name string) key { return key{rowGroups, name + ", 256 clients", ringraft, opsPerS} }
+	read := func(pipeline int, system string) key {
+		return key{rowReads, fmt.Sprintf("50 connections × %d", pipeline), system, opsPerS}
+	}
+	latest := func(system string) key { return key{rowLinearizable, "256 clients", system, opsPerS} }
+	var list []target
+	for _, t := range []struct {
+		clients int
+		reach   map[string]float64
+	}{
+		{64, map[string]float64{etcd: 6, nats: 3, redis: 1.5}},
+		{256, map[string]float64{etcd: 10, nats: 4.5, redis: 2.5}},
+		{1024, map[string]float64{etcd: 10, nats: 4.5, redis: 2.5}},
+	} {
+		for _, system := range []string{etcd, nats, redis} {
+			list = append(list, target{
+				fmt.Sprintf("writes, 1 group, %d clients, to %s", t.clients, system),
+				write(t.clients, ringraft), write(t.clients, system), t.reach[system],
+			})
+		}
+	}
+	return append(list,
+		target{"writes, 1,024 clients to 256", write(1024, ringraft), write(256, ringraft), 1.35},
+		target{"writes, 4 groups, 256 clients, to etcd", grouped("4 groups"), write(256, etcd), 8},
+		target{"writes, 16 groups led by one to 1 group", grouped("16 led by one"), write(256, ringraft), 0.7},
+		target{"writes, 16 groups spread to 1 group", grouped("16 spread"), write(256, ringraft), 0.5},
+		target{"local reads × 1, to redis", read(1, ringraft), read(1, redis), 1},
+		target{"local reads × 16, to redis", read(16, ringraft), read(16, redis), 1.5},
+		target{"linearizable reads, 256 clients, to etcd", latest(ringraft), latest(etcd), 5},
+	)
+}

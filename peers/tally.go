@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// key names a figure.
+type key struct{ row, name, system, unit string }
+
+// figure is what was read of one thing, in all runs.
+type figure struct {
+	Row    string    `json:"row"`
+	Case   string    `json:"case"`
+	System string    `json:"system"`
+	Setup  string    `json:"setup"`
+	Unit   string    `json:"unit"`
+	Values []float64 `json:"values"`
+	Median float64   `json:"median"`
+	Min    float64   `json:"min"`
+	Max    float64   `json:"max"`
+}
+
+func (f *figure) key() key { return key{f.Row, f.Case, f.System, f.Unit} }
+
+// ratio is how two medians relate, and what is to be reached.
+type ratio struct {
+	Name   string  `json:"name"`
+	Ratio  float64 `json:"ratio"`
+	Reach  float64 `json:"reach"`
+	Passed bool    `json:"passed"`
+}
+
+// tally is all that was measured, and the JSON that is written.
+type tally struct {
+	Started time.Time `json:"started"`
+	Machine machine   `json:"machine"`
+	// Versions are the systems' own, by their names.
+	Versions map[string]string `json:"versions"`
+	Runs     int               `json:"runs"`
+	Seconds  float64           `json:"seconds"` // of one load
+	Figures  []*figure         `json:"figures"`
+	Ratios   []ratio           `json:"ratios"` // of medians
+}
+
+// machine is where it was measured.
+type machine struct {
+	System string `json:"system"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel,omitempty"`
+	CPU    string `json:"cpu,omitempty"`
+	Cores  int    `json:"cores"`
+	Go     string `json:"go"`
+}
+
+func newTally(o options) *tally {
+	return &tally{Started: time.Now().UTC().Truncate(time.Second), Machine: thisMachine(), Runs: o.runs, Seconds: o.duration.Seconds()}
+}
+
+func thisMachine() machine {
+	m := machine{System: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if out, err := exec.Command("uname", "-r").Output(); err == nil {
+		m.Kernel = strings.TrimSpace(string(out))
+	}
+	cpus, _ := os.ReadFile("/proc/cpuinfo") // where it is missing, so is the name
+	for line := range strings.Lines(string(cpus)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			m.CPU = strings.Trim(name, "\t :\n")
+			break
+		}
+	}
+	return m
+}
+
+// add counts a reading, and sums up anew.
+func (t *tally) add(s scenario, name string, r reading) {
+	f := t.figure(key{s.row, name, s.system, r.unit})
+	if f == nil {
+		f = &figure{Row: s.row, Case: name, System: s.system, Setup: s.setup, Unit: r.unit}
+		t.Figures = append(t.Figures, f)
+	}
+	f.Values = append(f.Values, math.Round(r.value*1000)/1000)
+	sorted := slices.Sorted(slices.Values(f.Values))
+	f.Min, f.Max, f.Median = sorted[0], sorted[len(sorted)-1], median(sorted)
+	t.Ratios = t.ratios()
+}
+
+// median returns the middle of sorted values, or the mean of the two in the middle.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func (t *tally) figure(k key) *figure {
+	for _, f := range t.Figures {
+		if f.key() == k {
+			return f
+		}
+	}
+	return nil
+}
+
+// ratios returns those of which both figures were measured.
+func (t *tally) ratios() []ratio {
+	var list []ratio
+	for _, goal := range targets() {
+		of, by := t.figure(goal.of), t.figure(goal.by)
+		if of == nil || by == nil || by.Median == 0 {
+			continue
+		}
+		r := ratio{Name: goal.name, Ratio: math.Round(100*of.Median/by.Median) / 100, Reach: goal.reach}
+		r.Passed = r.Ratio >= r.Reach
+		list = append(list, r)
+	}
+	return list
+}
+
+// print writes the figures and the ratios as tables.
+func (t *tally) print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s, %d cores of %s, %d runs\n\n", t.Started.Format(time.DateTime+" UTC"), t.Machine.Cores, t.Machine.CPU, t.Runs)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ROW\tCASE\tSYSTEM\tMEDIAN\tMIN\tMAX\tUNIT")
+	for _, f := range t.Figures {
+		system := strings.TrimSpace(f.System + " " + f.Setup)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Row, f.Case, system, short(f.Median), short(f.Min), short(f.Max), f.Unit)
+	}
+	if len(t.Ratios) > 0 {
+		fmt.Fprintln(table, "\nRATIO OF MEDIANS\t\t\t\tTO REACH\t\t")
+	}
+	for _, r := range t.Ratios {
+		verdict := "reached"
+		if !r.Passed {
+			verdict = "missed"
+		}
+		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", r.Name, r.Ratio, r.Reach, verdict)
+	}
+	return table.Flush()
+}
+
+// short writes a value with no more digits than say something.
+func short(x float64) string {
+	if x >= 100 || x == 0 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// write writes the tally as JSON to the file path.
+func (t *tally) write(path string) error {
+	b, err := json.MarshalIndent(t, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
