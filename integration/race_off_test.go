@@ -2,8 +2,11 @@
 
 package integration
 
+import "time"
+
 const (
 	raceEnabled = false
 	simSeeds    = 10     // simulations in the short profile
 	maxRecords  = 20_000 // of real data
+	bankTime    = 25 * time.Second
 )
