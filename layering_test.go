@@ -28,12 +28,14 @@ var layers = map[string][]string{
 	"raftfsm":         {"op", "lru", "internal/mutant"},
 	"shard/storage":   {"internal/mutant"},
 	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
-	"transport":       {"op"},
+	"transport":       {"op", "internal/stream"},
+	"transport/resp":  {"op", "internal/stream"},
 	"transport/peer":  {"internal/mutant"},
 	"client":          {"op", "placement", "transport", "internal/mutant"},
 	"bench":           {"op", "client"},
 	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client", "bench"},
 	"internal/mutant": {},
+	"internal/stream": {},
 }
 
 // forTests are packages that only tests, and the integration folder, may import.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -55,7 +56,7 @@ type Conn struct {
 	conn   net.Conn
 	frames frameReader // the reader's
 	armed  bool        // the reader's: conn has a read deadline
-	writer burstWriter
+	writer stream.BurstWriter
 	calls  sync.Pool // of *call, in no list and without a token
 	done   chan struct{}
 	wg     sync.WaitGroup // the reader and the writer
@@ -90,17 +91,17 @@ func newConn(conn net.Conn, cfg ConnConfig) *Conn {
 	c := &Conn{
 		cfg:    cfg,
 		conn:   conn,
-		writer: newBurstWriter(conn, cfg.WriteTimeout),
+		writer: stream.NewBurstWriter(conn, cfg.WriteTimeout),
 		done:   make(chan struct{}),
 		sent:   make(map[uint32]*call),
 	}
 	c.patrol = time.AfterFunc(time.Hour, c.patrolNow)
 	c.patrol.Stop()
 	c.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
-	c.frames = frameReader{src: conn, arm: c.arm, least: kindResponse, most: kindGoodbye, reuse: true}
+	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm, Reuse: true}, kindResponse, kindGoodbye}
 	c.wg.Go(func() { c.fail(c.read()) })
 	c.wg.Go(func() {
-		if err := c.writer.run(c.take); err != nil {
+		if err := c.writer.Run(c.take); err != nil {
 			c.fail(fmt.Errorf("write: %w", err))
 		}
 	})
@@ -161,7 +162,7 @@ func (c *Conn) enqueue(cl *call) error {
 	}
 	c.queue = append(c.queue, cl)
 	c.watch(cl.until)
-	c.writer.signal()
+	c.writer.Signal()
 	return nil
 }
 
@@ -254,7 +255,7 @@ func (c *Conn) deliver(f frame) error {
 	cl, ok := c.sent[f.id]
 	delete(c.sent, f.id)
 	if len(c.queue) > 0 {
-		c.writer.signal()
+		c.writer.Signal()
 	}
 	c.mu.Unlock()
 	if !ok {
@@ -303,7 +304,7 @@ func (c *Conn) fail(reason error) {
 	c.patrol.Stop()
 	// The socket's error says nothing that the reason does not.
 	_ = c.conn.Close()
-	c.writer.signal()
+	c.writer.Signal()
 	close(c.done)
 	for _, cl := range queue {
 		cl.complete(op.Result{}, notTaken(cl.code, reason))

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -42,7 +43,7 @@ func TestDoCarriesRequestsAndResults(t *testing.T) {
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); err != nil || g != w {
 		t.Errorf("Do(get) = %s, %v\nwant %s", g, err, w)
 	}
-	for _, size := range []int{0, 1, blockSize, 1 << 20, op.MaxValueLimit} {
+	for _, size := range []int{0, 1, stream.BlockSize, 1 << 20, op.MaxValueLimit} {
 		res, err := c.Do(t.Context(), &op.Request{Op: op.Set{Key: []byte("k"), Value: make([]byte, size)}})
 		if err != nil || res.Version != uint64(size) {
 			t.Errorf("Do(set %d bytes) = version %d, %v", size, res.Version, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 	"pgregory.net/rapid"
 )
@@ -34,7 +35,7 @@ type meter struct {
 }
 
 func (m *meter) Read(p []byte) (int, error) {
-	if limit := max(longStep, m.came); len(p) > limit {
+	if limit := max(stream.LongStep, m.came); len(p) > limit {
 		m.t.Fatalf("after %d bytes a read of %d bytes was offered, want at most %d", m.came, len(p), limit)
 	}
 	if len(m.left) == 0 {
@@ -51,22 +52,22 @@ func TestFramesSurviveAnyCutting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.OneOf(
 			rapid.IntRange(0, 300),
-			rapid.IntRange(blockSize-headerSize-2, blockSize+2),
-			rapid.IntRange(longStep-headerSize-2, 5*longStep),
+			rapid.IntRange(stream.BlockSize-headerSize-2, stream.BlockSize+2),
+			rapid.IntRange(stream.LongStep-headerSize-2, 5*stream.LongStep),
 		), 1, 20).Draw(t, "sizes")
 		reuse := rapid.Bool().Draw(t, "reuse")
-		var stream []byte
+		var sent []byte
 		var want [][]byte
 		for i, size := range sizes {
 			body := bytes.Repeat([]byte{byte(i + 1)}, size)
-			start := len(stream)
-			stream = append(begin(stream), body...)
-			seal(stream[start:], kindResponse, uint32(i))
+			start := len(sent)
+			sent = append(begin(sent), body...)
+			seal(sent[start:], kindResponse, uint32(i))
 			want = append(want, body)
 		}
-		pieces := rapid.SampledFrom([]int{1, 7, 1000, blockSize, 1 << 20})
-		fr := newClientReader(&meter{t: t, left: stream, pieces: func() int { return pieces.Draw(t, "piece") }})
-		fr.reuse = reuse
+		pieces := rapid.SampledFrom([]int{1, 7, 1000, stream.BlockSize, 1 << 20})
+		fr := newClientReader(&meter{t: t, left: sent, pieces: func() int { return pieces.Draw(t, "piece") }})
+		fr.Reuse = reuse
 		var got [][]byte
 		for i := range want {
 			f, err := fr.next()
@@ -152,7 +153,7 @@ func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	t.Parallel()
 	f := append(begin(nil), make([]byte, op.MaxMessage)...)
 	seal(f, kindResponse, 1)
-	for _, sent := range []int{headerSize, longStep, 1 << 20, len(f) - 1} {
+	for _, sent := range []int{headerSize, stream.LongStep, 1 << 20, len(f) - 1} {
 		fr := newClientReader(&meter{t: t, left: f[:sent], pieces: func() int { return 1 << 20 }})
 		if _, err := fr.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes sent: err = %v, want %v", sent, err, io.ErrUnexpectedEOF)
@@ -174,10 +175,10 @@ func FuzzFrameReader(f *testing.F) {
 	f.Add(one[:len(one)-1], byte(255), true)
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), byte(9), false)
 	f.Add([]byte{1, 0, 0, 0, 1, 2, 0, 0}, byte(1), false)
-	f.Fuzz(func(t *testing.T, stream []byte, piece byte, reuse bool) {
-		fr := newClientReader(&meter{t: t, left: stream, pieces: func() int { return 1 + int(piece) }})
-		fr.reuse = reuse
-		rest := stream
+	f.Fuzz(func(t *testing.T, sent []byte, piece byte, reuse bool) {
+		fr := newClientReader(&meter{t: t, left: sent, pieces: func() int { return 1 + int(piece) }})
+		fr.Reuse = reuse
+		rest := sent
 		for {
 			got, err := fr.next()
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -50,7 +51,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(body(set("k", "v")), []byte{0, 0, 0, 0})
 	f.Add(body(op.MSet{Pairs: []op.Pair{{Key: []byte("k")}}}), []byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{0x94, 0, 0, 0, 0x94, 0, 0, 0, 0x91, 0x7f}, []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc"))
-	f.Add([]byte{0xdd, 0xff, 0xff, 0xff, 0xff}, request(1, set("k", strings.Repeat("v", 3*blockSize)))[:2*blockSize])
+	f.Add([]byte{0xdd, 0xff, 0xff, 0xff, 0xff}, request(1, set("k", strings.Repeat("v", 3*stream.BlockSize)))[:2*stream.BlockSize])
 	f.Fuzz(func(t *testing.T, body, tail []byte) {
 		stream := append(begin(nil), body...)
 		seal(stream, kindRequest, 1)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 	"go.uber.org/goleak"
 )
@@ -171,7 +172,7 @@ func newRawClient(t testing.TB, conn net.Conn) *rawClient {
 }
 
 func newClientReader(src io.Reader) frameReader {
-	return frameReader{src: src, arm: func(bool) error { return nil }, least: kindResponse, most: kindGoodbye}
+	return frameReader{stream.Reader{Src: src, Arm: func(bool) error { return nil }}, kindResponse, kindGoodbye}
 }
 
 func rawTCP(t testing.TB, addr string) *rawClient {

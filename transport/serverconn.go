@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -28,7 +29,7 @@ type serverConn struct {
 	log     *slog.Logger
 	frames  frameReader // the reader's
 	answers []answer    // the reader's: not yet handed out
-	writer  burstWriter
+	writer  stream.BurstWriter
 
 	mu         sync.Mutex
 	ready      sync.Cond // the reader waits here: for room, or for the last answers
@@ -46,10 +47,10 @@ func newServerConn(cfg *ServerConfig, conn net.Conn) *serverConn {
 		cfg:    cfg,
 		conn:   conn,
 		log:    cfg.Logger.With("remote", conn.RemoteAddr()),
-		writer: newBurstWriter(conn, cfg.WriteTimeout),
+		writer: stream.NewBurstWriter(conn, cfg.WriteTimeout),
 	}
 	c.ready.L = &c.mu
-	c.frames = frameReader{src: conn, arm: c.arm, least: kindRequest, most: kindRequest}
+	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm}, kindRequest, kindRequest}
 	return c
 }
 
@@ -120,7 +121,7 @@ func (c *serverConn) arm(started bool) error {
 func (c *serverConn) isBusy(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Is(err, os.ErrDeadlineExceeded) && !c.frames.started && c.ending == nil && c.unanswered > 0
+	return errors.Is(err, os.ErrDeadlineExceeded) && !c.frames.Started() && c.ending == nil && c.unanswered > 0
 }
 
 // judge turns the error of a read into the reason to tell the client. first says
@@ -135,14 +136,14 @@ func (c *serverConn) judge(err error, first bool) *op.Error {
 	var bad *frameError
 	switch {
 	case errors.As(err, &bad):
-		looks := lookalike(c.frames.unread())
+		looks := lookalike(c.frames.Unread())
 		if first && looks != "" {
 			c.log.Warn("a foreign protocol on the native port", "looks_like", looks)
 			return op.Invalid("protocol", "this port speaks Ringraft's native protocol; what came looks like %s", looks)
 		}
 		c.log.Warn("malformed frame", "err", err)
 		return op.Invalid(bad.field, "%s", bad.message)
-	case errors.Is(err, os.ErrDeadlineExceeded) && c.frames.started:
+	case errors.Is(err, os.ErrDeadlineExceeded) && c.frames.Started():
 		return op.Invalid("frame", "was not complete within %v", c.cfg.FrameTimeout)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return op.Unavailable("no request came for %v", c.cfg.IdleTimeout)
@@ -189,7 +190,7 @@ func (c *serverConn) reply(a *answer, res *op.Result) {
 	c.unanswered--
 	if !c.gaveUp && !c.sealed {
 		c.appendReply(a, res)
-		c.writer.signal()
+		c.writer.Signal()
 	}
 	c.wakeReader()
 }
@@ -220,7 +221,7 @@ func (c *serverConn) wakeReader() {
 
 // write is the writer's goroutine.
 func (c *serverConn) write() {
-	err := c.writer.run(c.take)
+	err := c.writer.Run(c.take)
 	if err == nil {
 		return
 	}
@@ -260,7 +261,7 @@ func (c *serverConn) finish(reason *op.Error) {
 		c.out = appendResult(c.out, kindGoodbye, 0, &op.Result{Err: &goodbye})
 	}
 	c.sealed = true
-	c.writer.signal()
+	c.writer.Signal()
 }
 
 // linger throws away what the client still sends until it closes its end. Closing
