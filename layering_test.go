@@ -29,7 +29,6 @@ var layers = map[string][]string{
 	"shard/storage":   {"internal/mutant"},
 	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
 	"transport":       {"op", "internal/stream"},
-	"transport/resp":  {"op", "internal/stream"},
 	"transport/peer":  {"internal/mutant"},
 	"client":          {"op", "placement", "transport", "internal/mutant"},
 	"bench":           {"op", "client"},

@@ -56,7 +56,7 @@ type Conn struct {
 	conn   net.Conn
 	frames frameReader // the reader's
 	armed  bool        // the reader's: conn has a read deadline
-	writer stream.BurstWriter
+	writer *stream.BurstWriter
 	calls  sync.Pool // of *call, in no list and without a token
 	done   chan struct{}
 	wg     sync.WaitGroup // the reader and the writer
@@ -89,19 +89,19 @@ func Dial(ctx context.Context, addr string, cfg ConnConfig) (*Conn, error) {
 
 func newConn(conn net.Conn, cfg ConnConfig) *Conn {
 	c := &Conn{
-		cfg:    cfg,
-		conn:   conn,
-		writer: stream.NewBurstWriter(conn, cfg.WriteTimeout),
-		done:   make(chan struct{}),
-		sent:   make(map[uint32]*call),
+		cfg:  cfg,
+		conn: conn,
+		done: make(chan struct{}),
+		sent: make(map[uint32]*call),
 	}
 	c.patrol = time.AfterFunc(time.Hour, c.patrolNow)
 	c.patrol.Stop()
+	c.writer = stream.NewBurstWriter(conn, cfg.WriteTimeout, c.take)
 	c.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
 	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm, Reuse: true}, kindResponse, kindGoodbye}
 	c.wg.Go(func() { c.fail(c.read()) })
 	c.wg.Go(func() {
-		if err := c.writer.Run(c.take); err != nil {
+		if err := c.writer.Run(); err != nil {
 			c.fail(fmt.Errorf("write: %w", err))
 		}
 	})

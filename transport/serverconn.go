@@ -29,9 +29,10 @@ type serverConn struct {
 	log     *slog.Logger
 	frames  frameReader // the reader's
 	answers []answer    // the reader's: not yet handed out
-	writer  stream.BurstWriter
+	writer  *stream.BurstWriter
 
 	mu         sync.Mutex
+	busy       bool      // the reader works on what has come, and flushes the replies at its end
 	ready      sync.Cond // the reader waits here: for room, or for the last answers
 	waiting    bool      // the reader waits for room
 	unanswered int       // requests
@@ -44,11 +45,11 @@ type serverConn struct {
 
 func newServerConn(cfg *ServerConfig, conn net.Conn) *serverConn {
 	c := &serverConn{
-		cfg:    cfg,
-		conn:   conn,
-		log:    cfg.Logger.With("remote", conn.RemoteAddr()),
-		writer: stream.NewBurstWriter(conn, cfg.WriteTimeout),
+		cfg:  cfg,
+		conn: conn,
+		log:  cfg.Logger.With("remote", conn.RemoteAddr()),
 	}
+	c.writer = stream.NewBurstWriter(conn, cfg.WriteTimeout, c.take)
 	c.ready.L = &c.mu
 	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm}, kindRequest, kindRequest}
 	return c
@@ -110,6 +111,12 @@ func (c *serverConn) arm(started bool) error {
 		timeout = c.cfg.FrameTimeout
 	}
 	c.mu.Lock()
+	unsent := c.rest()
+	c.mu.Unlock()
+	if unsent {
+		c.writer.Flush()
+	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending != nil {
 		return c.ending // drain has set a deadline that must stand
@@ -158,17 +165,29 @@ func (c *serverConn) judge(err error, first bool) *op.Error {
 func (c *serverConn) admit() *op.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.busy = true
 	if c.unanswered >= c.cfg.MaxPending || c.unsent() >= c.cfg.MaxUnsent {
+		c.rest()
+		c.writer.Signal() // its next take tells what is written
 		c.waiting = true
 		for c.ending == nil && !c.hasRoom() {
 			c.ready.Wait()
 		}
 		c.waiting = false
+		c.busy = true
 	}
 	if c.ending == nil {
 		c.unanswered++
 	}
 	return c.ending
+}
+
+// rest notes that the reader is about to wait, and reports whether it leaves replies
+// behind that nobody has been told to write.
+func (c *serverConn) rest() bool {
+	unsent := c.busy && len(c.out) > 0
+	c.busy = false
+	return unsent
 }
 
 // hasRoom reports whether a connection that was full has drained far enough.
@@ -190,7 +209,9 @@ func (c *serverConn) reply(a *answer, res *op.Result) {
 	c.unanswered--
 	if !c.gaveUp && !c.sealed {
 		c.appendReply(a, res)
-		c.writer.Signal()
+		if !c.busy {
+			c.writer.Signal()
+		}
 	}
 	c.wakeReader()
 }
@@ -221,7 +242,7 @@ func (c *serverConn) wakeReader() {
 
 // write is the writer's goroutine.
 func (c *serverConn) write() {
-	err := c.writer.Run(c.take)
+	err := c.writer.Run()
 	if err == nil {
 		return
 	}

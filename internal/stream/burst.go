@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -15,17 +16,27 @@ import (
 const keptBuffer = 256 << 10
 
 // BurstWriter writes what gathers for a connection, all that is there in one write.
-// Its owner keeps the frames, and runs it on a goroutine that it waits for.
+// Its owner keeps what gathers, and runs it on a goroutine that it waits for.
 type BurstWriter struct {
 	conn    net.Conn
 	timeout time.Duration // for a write that makes no progress
+	take    Take
 	wake    chan struct{} // holds one token, see Signal
+
+	turn  sync.Mutex // held while bytes are taken and written
+	left  []byte     // taken, and not yet written
+	burst []byte     // what left is the end of
+	err   error      // of the first write that failed
 }
 
-// NewBurstWriter returns a writer of conn. A write fails of which nothing leaves within
-// timeout.
-func NewBurstWriter(conn net.Conn, timeout time.Duration) BurstWriter {
-	return BurstWriter{conn: conn, timeout: timeout, wake: make(chan struct{}, 1)}
+// Take returns what has gathered, and whether more may come. The bytes that it returned
+// before are on the socket. It may use the empty spare for what gathers next.
+type Take func(spare []byte) (burst []byte, more bool)
+
+// NewBurstWriter returns a writer to conn of what take returns. A write fails of which
+// nothing leaves within timeout.
+func NewBurstWriter(conn net.Conn, timeout time.Duration, take Take) *BurstWriter {
+	return &BurstWriter{conn: conn, timeout: timeout, take: take, wake: make(chan struct{}, 1)}
 }
 
 // Signal tells the writer that there is something to take. It does not block.
@@ -36,33 +47,74 @@ func (w *BurstWriter) Signal() {
 	}
 }
 
-// Run writes what take returns until that is empty and take says that no more
-// will come, or a write fails. The bytes before are on the socket when take is
-// called; spare is empty memory for it to use. Yielding once before a take lets
-// runnable goroutines add to the burst: it makes fewer and larger writes.
-func (w *BurstWriter) Run(take func(spare []byte) (burst []byte, more bool)) error {
-	var spare []byte
+// Run writes until there is nothing and no more will come, or a write fails. Yielding
+// once before a take lets runnable goroutines add to the burst: it makes fewer and
+// larger writes.
+func (w *BurstWriter) Run() error {
 	for {
 		runtime.Gosched()
-		burst, more := take(spare[:0])
+		n, more, err := w.once()
 		switch {
-		case len(burst) > 0:
-			if err := w.write(burst); err != nil {
-				return err
-			}
-		case !more:
+		case err != nil:
+			return err
+		case n == 0 && !more:
 			return nil
-		default:
+		case n == 0:
 			<-w.wake
-		}
-		if spare = burst; cap(spare) > keptBuffer {
-			spare = nil
 		}
 	}
 }
 
-// write writes b. As long as some bytes leave within each timeout it goes on.
-func (w *BurstWriter) write(b []byte) error {
+// Flush writes what the socket takes at once from the caller's goroutine, which saves
+// waking that of Run, and leaves the rest to that. It does not block.
+func (w *BurstWriter) Flush() {
+	if !w.turn.TryLock() {
+		w.Signal()
+		return
+	}
+	defer w.turn.Unlock()
+	if w.err == nil && len(w.left) == 0 {
+		w.next()
+		w.left = w.left[writeNow(w.conn, w.left):]
+	}
+	if len(w.left) > 0 {
+		w.Signal()
+	}
+}
+
+// once takes, unless something is left, and writes. It returns how many bytes it wrote.
+func (w *BurstWriter) once() (n int, more bool, err error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if w.err != nil {
+		return 0, false, w.err
+	}
+	more = true
+	if len(w.left) == 0 {
+		more = w.next()
+	}
+	n = len(w.left)
+	if n > 0 {
+		w.err = w.send(w.left)
+		w.left = nil
+	}
+	return n, more, w.err
+}
+
+// next takes the next burst. The memory of the last one, of which nothing is left, is
+// used again.
+func (w *BurstWriter) next() (more bool) {
+	spare := w.burst[:0]
+	if cap(spare) > keptBuffer {
+		spare = nil
+	}
+	w.burst, more = w.take(spare)
+	w.left = w.burst
+	return more
+}
+
+// send writes b. As long as some bytes leave within each timeout it goes on.
+func (w *BurstWriter) send(b []byte) error {
 	for {
 		if err := w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 			return err
