@@ -3,7 +3,9 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -124,5 +126,60 @@ func TestSimClocksFarApartStopTransactionsOverGroupsOnly(t *testing.T) {
 				t.Errorf("%q holds %s, want %s", key, res.Value, want)
 			}
 		}
+	})
+}
+
+// TestSimTimeNeverGoesBackWhileClocksLeap to and fro, all at once and amid entries that are
+// under way: what a write says is left of a record's life only gets less.
+func TestSimTimeNeverGoesBackWhileClocksLeap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newUnformedCluster(t, 3, 1)
+		var ahead atomic.Int64 // ms
+		for _, s := range c.nodes {
+			s.clock = func() int64 { return time.Now().UnixMilli() + ahead.Load() }
+		}
+		c.form()
+		slow := slowDisk(1, 60*time.Millisecond) // so that the next entry does not wait for this one
+		for _, s := range c.nodes {
+			s.fault.Store(&slow)
+		}
+		key := []byte("k")
+		c.do(op.Set{Key: key, Value: []byte("v"), TTL: time.Hour.Milliseconds()}, op.Local)
+		ifAbsent := op.Set{Key: key, Value: []byte("w"), Cond: op.Cond{Kind: op.CondAbsent}}
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		var answers atomic.Int64
+		for _, m := range c.init {
+			wg.Go(func() {
+				for left := time.Hour.Milliseconds(); ; {
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Millisecond):
+					}
+					res := c.through(m.ID, op.Request{Op: ifAbsent}, time.Second)
+					if res.Err != nil {
+						continue
+					}
+					if !res.Unmet || res.TTL > left {
+						t.Errorf("%d ms are left, and then %d (unmet: %v)", left, res.TTL, res.Unmet)
+					}
+					left = res.TTL
+					answers.Add(1)
+				}
+			})
+		}
+		random := rand.New(rand.NewPCG(1, 0))
+		for range 2000 {
+			ahead.Store(random.Int64N(4000) - 2000)
+			time.Sleep(time.Duration(1+random.Int64N(20)) * time.Millisecond)
+		}
+		close(stop)
+		wg.Wait()
+		if answers.Load() < 300 {
+			t.Errorf("%d answers: the test proves little", answers.Load())
+		}
+		c.checkDigests()
 	})
 }

@@ -139,30 +139,67 @@ func (w *levels) settle(a caller) {
 }
 
 // lives are records that end. When they do is a matter of clocks, which jump; that all
-// replicas agree on it shows in their digests, which are compared in the end.
-type lives struct{ faults }
+// replicas agree on it shows in their digests, which are compared in the end. Group time
+// never goes back: what a caller is told twice of one version cannot have gained time.
+type lives struct {
+	faults
+	mu   sync.Mutex
+	left map[heir]rest
+}
 
-func newLives() *lives { return &lives{} }
+// heir is a caller, and a key of which it was told.
+type heir struct {
+	who int
+	key string
+}
+
+// rest is what a version had left to live, in ms, as a write saw it, in group time.
+type rest struct {
+	version uint64
+	ttl     int64
+}
+
+// longestLife, in ms, is given to every other one: where time goes back, more is left.
+const longestLife = 10_000
+
+func newLives() *lives { return &lives{left: map[heir]rest{}} }
 
 func (w *lives) step(a caller, who int, random *rand.Rand) {
-	key := fmt.Appendf(nil, "mortal-%d", random.IntN(50))
-	ttl := 1 + random.Int64N(10_000)
+	key := fmt.Appendf(nil, "mortal-%d", random.IntN(6))
+	ttl := int64(longestLife)
+	if random.IntN(2) == 0 {
+		ttl = 1 + random.Int64N(longestLife)
+	}
 	least := int64(-100)
-	switch random.IntN(6) {
+	switch random.IntN(10) {
 	case 0:
-		a.do(op.Set{Key: key, Value: []byte("1"), TTL: ttl, Cond: op.Cond{Kind: op.CondAbsent}}, client.Local)
-	case 1:
 		a.do(op.Set{Key: key, Value: []byte("2"), TTL: ttl, Cond: op.Cond{Kind: op.CondPresent}}, client.Local)
-	case 2:
+	case 1:
 		a.do(op.Add{Key: key, Delta: -1, Min: &least, Clamp: true}, client.Local)
-	case 3:
+	case 2:
 		a.do(op.Expire{Key: key, TTL: ttl}, client.Local)
-	case 4:
+	case 3:
 		a.do(op.Set{Key: key, Value: []byte("3"), TTL: ttl}, client.Local)
-	default:
-		if res, out := a.do(op.Get{Key: key}, client.Linearizable); out == done && res.TTL > 10_000 {
+	case 4, 5:
+		if res, out := a.do(op.Get{Key: key}, client.Linearizable); out == done && res.TTL > longestLife {
 			w.report("%s has %d ms left to live, more than it was ever given", key, res.TTL)
 		}
+	default:
+		o := op.Set{Key: key, Value: []byte("1"), TTL: ttl, Cond: op.Cond{Kind: op.CondAbsent}}
+		if res, out := a.do(o, client.Local); out == done && res.Unmet {
+			w.age(heir{who, string(key)}, rest{res.Version, res.TTL})
+		}
+	}
+}
+
+// age notes what is left now, which is at most what was left before.
+func (w *lives) age(h heir, now rest) {
+	w.mu.Lock()
+	before := w.left[h]
+	w.left[h] = now
+	w.mu.Unlock()
+	if before.version == now.version && now.ttl > before.ttl {
+		w.report("version %d of %s had %d ms left to live, and then %d", now.version, h.key, before.ttl, now.ttl)
 	}
 }
 

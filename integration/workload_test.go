@@ -56,7 +56,7 @@ func workloads() map[string]crowd {
 		"doctors":               {newDoctors(), 2},
 		"lists":                 {newLists(), 2},
 		"levels":                {newLevels(), 6},
-		"lives":                 {newLives(), 1},
+		"lives":                 {newLives(), 2},
 		"spanning transactions": {newTransactions("%s-%c"), 5},
 		"spanning transfers":    {newTransfers("{bank-1}", "{bank-2}", "{bank-3}"), 3},
 	}

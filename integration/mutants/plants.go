@@ -43,7 +43,7 @@ var plants = []plant{
 	{"sessionatonce", []net{order, {"integration", []string{"TestSimSessionReadsWaitOrGoToTheLeader"}}}},
 
 	{"localclock", []net{order}},
-	{"timegoesback", []net{order, {"raftfsm", []string{"TestDeadlines"}}}},
+	{"timegoesback", []net{{"integration", []string{"TestSimTimeNeverGoesBackWhileClocksLeap"}}, {"raftfsm", []string{"TestDeadlines"}}}},
 	{"localtouch", []net{order, {"raftfsm", []string{"TestReadsHintAtOldKeys"}}}},
 	{"staletouch", []net{{"lru", []string{"TestCacheIsItsModel"}}}},
 	{"evictprotected", []net{
