@@ -26,12 +26,26 @@ func main() {
 	defer stop()
 	chosen, err := choose(os.Args[1:])
 	if err == nil {
-		err = check(ctx, chosen)
+		err = withScratch(func() error { return check(ctx, chosen) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
+}
+
+// withScratch calls do with a directory for temporary files of its own: tests that fail
+// leave pictures.
+func withScratch(do func() error) error {
+	dir, err := os.MkdirTemp("", "ringraft-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		return err
+	}
+	return do()
 }
 
 // choose returns the plants of these names, all without any.
