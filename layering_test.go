@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"lru":             {"internal/mutant"},
 	"placement":       {},
 	"raftfsm":         {"op", "lru", "internal/mutant"},
-	"shard/storage":   {"internal/mutant"},
+	"shard/storage":   {"shard/storage/sharedlog", "internal/mutant"},
 	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
 	"transport":       {"op", "internal/stream"},
 	"transport/peer":  {"internal/mutant"},
@@ -35,6 +35,8 @@ var layers = map[string][]string{
 	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client", "bench"},
 	"internal/mutant": {},
 	"internal/stream": {},
+
+	"shard/storage/sharedlog": {},
 }
 
 // forTests are packages that only tests, and the integration folder, may import.
