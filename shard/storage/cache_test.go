@@ -11,25 +11,25 @@ import (
 
 // countingLogs is a log in memory that counts reads and can refuse writes.
 type countingLogs struct {
-	memoryLogs
+	contiguousLogs
 	reads int
 	fail  error
 }
 
 func newCountingLogs() *countingLogs {
-	return &countingLogs{memoryLogs: memoryLogs{raft.NewInmemStore()}}
+	return &countingLogs{contiguousLogs: contiguousLogs{raft.NewInmemStore()}}
 }
 
 func (l *countingLogs) GetLog(index uint64, e *raft.Log) error {
 	l.reads++
-	return l.memoryLogs.GetLog(index, e)
+	return l.contiguousLogs.GetLog(index, e)
 }
 
 func (l *countingLogs) StoreLogs(entries []*raft.Log) error {
 	if l.fail != nil {
 		return l.fail
 	}
-	return l.memoryLogs.StoreLogs(entries)
+	return l.contiguousLogs.StoreLogs(entries)
 }
 
 func TestCacheAnswersAsTheLogDoes(t *testing.T) {
@@ -139,7 +139,7 @@ func TestCacheServesRecentEntriesWithoutReading(t *testing.T) {
 
 func TestCacheUnderConcurrentReaders(t *testing.T) {
 	t.Parallel()
-	c := newCachedLogs(memoryLogs{raft.NewInmemStore()}, 4000)
+	c := newCachedLogs(contiguousLogs{raft.NewInmemStore()}, 4000)
 	const last = 500
 	done := make(chan struct{})
 	var wg sync.WaitGroup

@@ -28,11 +28,14 @@ type Config struct {
 	StallAfter time.Duration
 	OnStall    func(what string, since time.Time)
 
+	// Log is the kind of the replicas' logs; "" for the one that the directory has, and
+	// LogWAL in a fresh one.
+	Log LogKind
 	// CacheBytes bounds the recent log entries that a replica holds in memory,
 	// bookkeeping included; 0 for 8 MiB.
 	CacheBytes int
-	// SegmentBytes is the size of the log's files, allocated in advance, 4 KiB to
-	// 1 GiB; 0 for 16 MiB. A larger entry makes a larger file.
+	// SegmentBytes is the size of the files of a log, allocated in advance, 4 KiB to
+	// 1 GiB; 0 for 16 MiB. A larger entry makes a larger file. LogBolt has none.
 	SegmentBytes int
 
 	// MinFree is how many bytes must be free on the disk for Full to return nil; 0
@@ -64,6 +67,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.MinFree = defaultMinFree
 	}
 	switch {
+	case c.Log != "" && !c.Log.known():
+		return c, fmt.Errorf("storage: Log is %q; it is one of %q", c.Log, LogKinds())
 	case c.StallAfter < 0:
 		return c, fmt.Errorf("storage: StallAfter is %v; it must be positive", c.StallAfter)
 	case c.CacheBytes < 0:

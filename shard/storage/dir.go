@@ -30,6 +30,7 @@ type Dir struct {
 	lock     *flock.Flock
 	watchdog *watchdog
 	space    *space
+	logs     logSet
 
 	mu       sync.Mutex
 	identity Identity
@@ -72,10 +73,16 @@ func (d *Dir) load() (err error) {
 	if d.space, err = newSpace(d.path, d.cfg.MinFree); err != nil {
 		return err
 	}
-	if d.identity, err = loadIdentity(d.path, d.cfg.Node); err != nil {
+	if d.identity, err = loadIdentity(d.path, d.cfg.Node, d.cfg.Log); err != nil {
 		return err
 	}
-	return mkdirSynced(filepath.Join(d.path, groupsDir))
+	if d.logs, err = openLogs(d.path, d.identity.Log, d.cfg); err != nil {
+		return err
+	}
+	if err := mkdirSynced(filepath.Join(d.path, groupsDir)); err != nil {
+		return errors.Join(err, d.logs.Close())
+	}
+	return nil
 }
 
 func makeDataDir(path string) error {
@@ -126,10 +133,10 @@ func (d *Dir) OpenReplica(group, generation uint64) (*Replica, error) {
 
 func (d *Dir) openFiles(id ReplicaID) (*Replica, error) {
 	path := filepath.Join(d.path, groupsDir, id.String())
-	if err := createReplicaFiles(path, d.cfg); err != nil {
+	if err := createReplicaFiles(path, id, d.logs); err != nil {
 		return nil, err
 	}
-	return openReplicaFiles(path, id, d.cfg, d.watchdog)
+	return openReplicaFiles(path, id, d.cfg, d.watchdog, d.logs)
 }
 
 // Quarantine marks the group on this node as out of service, until the node is
@@ -179,5 +186,5 @@ func (d *Dir) Close() error {
 	defer d.mu.Unlock()
 	err := d.replicas.close()
 	d.watchdog.wait()
-	return errors.Join(err, d.lock.Close())
+	return errors.Join(err, d.logs.Close(), d.lock.Close())
 }

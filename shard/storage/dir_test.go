@@ -48,6 +48,7 @@ func TestOpenRefuses(t *testing.T) {
 		"an empty file":            {identity(``), ErrDamaged, "refuses a node that was emptied"},
 		"an oversized file":        {identity(strings.Repeat(" ", maxIdentity+1)), ErrDamaged, "more than"},
 		"format 0":                 {identity(`{"node": "n1", ` + incarnation + `}`), ErrDamaged, "format is 0"},
+		"an unknown log":           {identity(`{"format": 1, "node": "n1", "log": "tape", ` + incarnation + `}`), ErrDamaged, "log is"},
 		"an unknown field":         {identity(`{"format": 1, "node": "n1", "x": 1, ` + incarnation + `}`), ErrDamaged, "unknown field"},
 		"a short incarnation":      {identity(`{"format": 1, "node": "n1", "incarnation": "00"}`), ErrDamaged, "incarnation"},
 		"a cluster of nobody":      {identity(`{"format": 1, "node": "n1", "cluster": "c", ` + incarnation + `}`), ErrDamaged, "members"},
@@ -112,6 +113,7 @@ func TestOpenRefusesConfig(t *testing.T) {
 		"negative free":  {Node: "n1", MinFree: -1},
 		"tiny segment":   {Node: "n1", SegmentBytes: 1},
 		"huge segment":   {Node: "n1", SegmentBytes: 2 << 30},
+		"unknown log":    {Node: "n1", Log: "tape"},
 	} {
 		path := filepath.Join(t.TempDir(), "data")
 		if _, err := Open(path, cfg); err == nil {
@@ -199,26 +201,27 @@ func TestUnreadableQuarantineCounts(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	t.Parallel()
-	d := openDir(t, t.TempDir())
-	r := openReplica(t, d)
-	for range 2 {
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
+	eachLog(t, func(t *testing.T, cfg Config) {
+		d := openDirWith(t, t.TempDir(), cfg)
+		r := openReplica(t, d)
+		for range 2 {
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
+		if err := r.Logs.StoreLog(entry(1, 1, 10)); !errors.Is(err, ErrClosed) {
+			t.Errorf("store after close: err = %v, want %v", err, ErrClosed)
 		}
-	}
-	if err := r.Logs.StoreLog(entry(1, 1, 10)); !errors.Is(err, ErrClosed) {
-		t.Errorf("store after close: err = %v, want %v", err, ErrClosed)
-	}
-	if err := r.Stable.SetUint64([]byte("k"), 1); !errors.Is(err, ErrClosed) {
-		t.Errorf("set after close: err = %v, want %v", err, ErrClosed)
-	}
-	if _, err := d.OpenReplica(1, 1); !errors.Is(err, ErrClosed) {
-		t.Errorf("open after close: err = %v, want %v", err, ErrClosed)
-	}
+		if err := r.Stable.SetUint64([]byte("k"), 1); !errors.Is(err, ErrClosed) {
+			t.Errorf("set after close: err = %v, want %v", err, ErrClosed)
+		}
+		if _, err := d.OpenReplica(1, 1); !errors.Is(err, ErrClosed) {
+			t.Errorf("open after close: err = %v, want %v", err, ErrClosed)
+		}
+	})
 }
 
 func write(t *testing.T, path, content string) {

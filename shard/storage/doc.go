@@ -3,15 +3,17 @@
 //
 //	<data>/
 //	  lock                 held while the directory is open
-//	  identity.json        who the node is, and the cluster it belongs to
+//	  identity.json        who the node is, the kind of its logs, and its cluster
 //	  cluster-map          the last one known
+//	  log/                 LogShared: the segments of all replicas' log
 //	  groups/
 //	    7.quarantined      why the node keeps group 7 out of service
 //	    7.1.born           the replica was bootstrapped once
 //	    7.1/               the replica of group 7, generation 1
 //	      stable.db        term and vote (bolt)
-//	      log/             segments and wal-meta.db (raft-wal)
-//	      snapshots/       the two newest snapshots
+//	      log/             LogWAL: segments and wal-meta.db (raft-wal)
+//	      log.db           LogBolt: the log
+//	      snapshots/       the newest snapshot
 //
 // A thing that is missing or damaged is refused with what to do about it. Nothing
 // ever starts empty in the place of something that was there: a replica that

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 
 	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/ringraft/ringraft/shard/storage/sharedlog"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // createReplicaFiles makes the directory of a replica unless it is there. All files
 // are in it from the moment it appears, so that a missing one is damage, never a
 // new replica.
-func createReplicaFiles(path string, cfg Config) error {
+func createReplicaFiles(path string, id ReplicaID, logs logSet) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -29,37 +30,28 @@ func createReplicaFiles(path string, cfg Config) error {
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
-	for _, dir := range []string{logDir, snapshotsDir} {
-		if err := os.MkdirAll(filepath.Join(tmp, dir), dirMode); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(filepath.Join(tmp, snapshotsDir), dirMode); err != nil {
+		return err
 	}
 	stable, err := openStable(filepath.Join(tmp, stableFile))
 	if err != nil {
 		return err
 	}
-	if err := stable.Close(); err != nil {
-		return err
-	}
-	logs, err := openWAL(filepath.Join(tmp, logDir), cfg.SegmentBytes, HCLogger(cfg.Logger))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(logs.Close(), syncDir(filepath.Join(tmp, logDir)), syncDir(tmp)); err != nil {
+	if err := errors.Join(stable.Close(), logs.create(id, tmp), syncDir(tmp)); err != nil {
 		return err
 	}
 	return renameSynced(tmp, path)
 }
 
 // openReplicaFiles opens the replica in a directory that createReplicaFiles has made.
-func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog) (r *Replica, err error) {
+func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog, set logSet) (r *Replica, err error) {
 	var open closers
 	defer func() {
 		if err != nil {
 			err = errors.Join(asDamage(err), open.Close())
 		}
 	}()
-	for _, name := range []string{stableFile, filepath.Join(logDir, metadb.FileName), snapshotsDir} {
+	for _, name := range []string{stableFile, snapshotsDir} {
 		if _, err := os.Stat(filepath.Join(path, name)); err != nil {
 			return nil, err
 		}
@@ -70,11 +62,11 @@ func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog) (r *Re
 		return nil, err
 	}
 	open = append(open, stable)
-	logs, err := openWAL(filepath.Join(path, logDir), cfg.SegmentBytes, logger.Named("wal"))
+	logs, closer, err := set.open(id, path, logger)
 	if err != nil {
 		return nil, err
 	}
-	open = append(open, logs)
+	open = append(open, closer)
 	snapshots, newest, err := openSnapshots(path, logger.Named("snapshots"))
 	if err != nil {
 		return nil, err
@@ -82,8 +74,7 @@ func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog) (r *Re
 	if err := checkCovered(logs, newest); err != nil {
 		return nil, err
 	}
-	cached := newCachedLogs(checkedLogs{logs}, cfg.CacheBytes)
-	return newReplica(id, cfg, w, cached, stable, snapshots, open.Close), nil
+	return newReplica(id, cfg, w, newCachedLogs(logs, cfg.CacheBytes), stable, snapshots, open.Close), nil
 }
 
 // checkCovered refuses a log whose beginning is gone while no snapshot holds it.
@@ -103,7 +94,7 @@ func asDamage(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return err
 	}
-	for _, sign := range []error{fs.ErrNotExist, wal.ErrCorrupt, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
+	for _, sign := range []error{fs.ErrNotExist, wal.ErrCorrupt, sharedlog.ErrCorrupt, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
 		if errors.Is(err, sign) {
 			return fmt.Errorf("%w: %w; %s", ErrDamaged, err, adviseRestore)
 		}

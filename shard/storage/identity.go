@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -29,15 +30,18 @@ type Identity struct {
 	Format      int    `json:"format"`
 	Node        string `json:"node"`
 	Incarnation string `json:"incarnation"` // 128 random bits in hex: a wiped directory gets others
+	// Log is the kind of all logs in the directory, for good. Directories made before
+	// there was a choice do not say it.
+	Log LogKind `json:"log,omitempty"`
 
 	Cluster string            `json:"cluster,omitempty"` // "" until formed
 	Members map[string]string `json:"members,omitempty"` // node to incarnation, at formation
 }
 
-func newIdentity(node string) Identity {
+func newIdentity(node string, log LogKind) Identity {
 	var b [incarnationBytes]byte
 	rand.Read(b[:]) // never fails
-	return Identity{Format: identityFormat, Node: node, Incarnation: hex.EncodeToString(b[:])}
+	return Identity{Format: identityFormat, Node: node, Incarnation: hex.EncodeToString(b[:]), Log: cmp.Or(log, LogWAL)}
 }
 
 // clone returns a copy that shares no memory with id.
@@ -66,11 +70,12 @@ func (id Identity) formed(cluster string, members map[string]string) (Identity, 
 }
 
 // loadIdentity returns the identity of the directory, and creates it in a
-// directory that holds no groups.
-func loadIdentity(dir, node string) (Identity, error) {
+// directory that holds no groups. It refuses one of another node, or with logs of
+// another kind than log, if that is not "".
+func loadIdentity(dir, node string, log LogKind) (Identity, error) {
 	b, err := readBounded(filepath.Join(dir, identityFile), maxIdentity)
 	if errors.Is(err, fs.ErrNotExist) {
-		return createIdentity(dir, node)
+		return createIdentity(dir, node, log)
 	}
 	if err != nil {
 		return Identity{}, err
@@ -82,14 +87,17 @@ func loadIdentity(dir, node string) (Identity, error) {
 	if id.Node != node {
 		return Identity{}, fmt.Errorf("%w: %s; start that node with it, or choose another --data", ErrForeign, id.Node)
 	}
+	if log != "" && log != id.Log {
+		return Identity{}, fmt.Errorf("--log is %s, but its logs are of the kind %s; say --log %[2]s, or choose another --data", log, id.Log)
+	}
 	return id, nil
 }
 
-func createIdentity(dir, node string) (Identity, error) {
+func createIdentity(dir, node string, log LogKind) (Identity, error) {
 	if _, err := os.Lstat(filepath.Join(dir, groupsDir)); !errors.Is(err, fs.ErrNotExist) {
 		return Identity{}, fmt.Errorf("%w: %s is missing while %s exists; %s", ErrDamaged, identityFile, groupsDir, adviseRestore)
 	}
-	id := newIdentity(node)
+	id := newIdentity(node, log)
 	return id, id.save(dir)
 }
 
@@ -115,6 +123,7 @@ func decodeIdentity(b []byte) (Identity, error) {
 	if err := d.Decode(&id); err != nil {
 		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
+	id.Log = cmp.Or(id.Log, LogWAL)
 	if err := id.check(); err != nil {
 		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
@@ -129,6 +138,8 @@ func (id Identity) check() error {
 		return fmt.Errorf("format is %d", id.Format)
 	case id.Node == "":
 		return errors.New("node is empty")
+	case !id.Log.known():
+		return fmt.Errorf("log is %q", id.Log)
 	case err != nil || len(incarnation) != incarnationBytes:
 		return fmt.Errorf("incarnation is %q", id.Incarnation)
 	case (id.Cluster == "") != (len(id.Members) == 0):

@@ -16,9 +16,27 @@ func testConfig() Config {
 	return Config{Node: "n1", SegmentBytes: 4096}
 }
 
+// eachLog runs a test with logs of every kind.
+func eachLog(t *testing.T, test func(t *testing.T, cfg Config)) {
+	t.Parallel()
+	for _, kind := range LogKinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig()
+			cfg.Log = kind
+			test(t, cfg)
+		})
+	}
+}
+
 func openDir(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := Open(path, testConfig())
+	return openDirWith(t, path, testConfig())
+}
+
+func openDirWith(t *testing.T, path string, cfg Config) *Dir {
+	t.Helper()
+	d, err := Open(path, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

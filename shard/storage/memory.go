@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -42,7 +41,7 @@ func NewMemory(cfg Config, fault func(what string) error) (*Memory, error) {
 		cfg:        cfg,
 		watchdog:   newWatchdog(cfg),
 		fault:      fault,
-		identity:   newIdentity(cfg.Node),
+		identity:   newIdentity(cfg.Node, cfg.Log),
 		quarantine: make(map[uint64]string),
 		born:       make(map[ReplicaID]bool),
 		content:    make(map[ReplicaID]*memoryContent),
@@ -81,7 +80,7 @@ func (m *Memory) openContent(id ReplicaID) (*Replica, error) {
 		c = &memoryContent{raft.NewInmemStore(), &memorySnapshots{}}
 		m.content[id] = c
 	}
-	r := newReplica(id, m.cfg, m.watchdog, memoryLogs{c.store}, c.store, c.snapshots, func() error { return nil })
+	r := newReplica(id, m.cfg, m.watchdog, contiguousLogs{c.store}, c.store, c.snapshots, func() error { return nil })
 	for _, g := range r.gates {
 		g.fault = m.fault
 	}
@@ -122,26 +121,4 @@ func (m *Memory) Close() error {
 	m.watchdog.wait()
 	m.replicas = replicaSet{}
 	return err
-}
-
-// memoryLogs refuses gaps, as the log on disk does, so that Raft treats both alike.
-// It has one writer.
-type memoryLogs struct{ *raft.InmemStore }
-
-func (memoryLogs) IsMonotonic() bool { return true }
-
-func (l memoryLogs) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
-
-func (l memoryLogs) StoreLogs(entries []*raft.Log) error {
-	last, err := l.LastIndex()
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if last != 0 && e.Index != last+1 {
-			return fmt.Errorf("store log entry %d after %d", e.Index, last)
-		}
-		last = e.Index
-	}
-	return l.InmemStore.StoreLogs(entries)
 }

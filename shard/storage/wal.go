@@ -3,15 +3,51 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
+
+// walSet are logs in files per replica.
+type walSet struct {
+	segmentSize int
+	logger      hclog.Logger
+}
+
+func (s walSet) create(_ ReplicaID, dir string) error {
+	dir = filepath.Join(dir, logDir)
+	if err := os.Mkdir(dir, dirMode); err != nil {
+		return err
+	}
+	logs, err := openWAL(dir, s.segmentSize, s.logger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(logs.Close(), syncDir(dir))
+}
+
+func (s walSet) open(_ ReplicaID, dir string, logger hclog.Logger) (logStore, io.Closer, error) {
+	dir = filepath.Join(dir, logDir)
+	if _, err := os.Stat(filepath.Join(dir, metadb.FileName)); err != nil { // raft-wal would create it
+		return nil, nil, err
+	}
+	logs, err := openWAL(dir, s.segmentSize, logger.Named("wal"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return checkedLogs{logs}, logs, nil
+}
+
+func (walSet) Close() error { return nil }
 
 // walLogs is a raft-wal log that goes on after a failed write.
 //

@@ -338,7 +338,7 @@ func appendToSegment(t *testing.T, dir string, frames func(end uint32) []byte) {
 
 func TestEntryOfAnotherIndexIsDamage(t *testing.T) {
 	t.Parallel()
-	logs := checkedLogs{shiftedLogs{memoryLogs{raft.NewInmemStore()}}}
+	logs := checkedLogs{shiftedLogs{contiguousLogs{raft.NewInmemStore()}}}
 	store(t, logs, entry(1, 1, 10), entry(2, 1, 10))
 	var got raft.Log
 	if err := logs.GetLog(1, &got); !errors.Is(err, ErrDamaged) {
@@ -347,121 +347,10 @@ func TestEntryOfAnotherIndexIsDamage(t *testing.T) {
 }
 
 // shiftedLogs returns the entry behind the one asked for.
-type shiftedLogs struct{ memoryLogs }
+type shiftedLogs struct{ contiguousLogs }
 
-func (l shiftedLogs) GetLog(index uint64, e *raft.Log) error { return l.memoryLogs.GetLog(index+1, e) }
-
-func TestSuffixDeletedThenReopened(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	d := openDir(t, path)
-	r := openReplica(t, d)
-	for i := uint64(1); i <= 20; i++ {
-		store(t, r.Logs, entry(i, 1, 700))
-	}
-	if err := r.Logs.DeleteRange(14, 20); err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	r = openReplica(t, openDir(t, path))
-	wantRange(t, r.Logs, 1, 13)
-	store(t, r.Logs, entry(14, 2, 700), entry(15, 2, 700))
-	wantEntry(t, r.Logs, entry(14, 2, 700))
-	for i := uint64(1); i <= 13; i++ {
-		wantEntry(t, r.Logs, entry(i, 1, 700))
-	}
-}
-
-func TestLogStartsAfterASnapshotWasInstalled(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	d := openDir(t, path)
-	r := openReplica(t, d)
-	for i := uint64(1); i <= 9; i++ {
-		store(t, r.Logs, entry(i, 1, 700))
-	}
-	saveSnapshot(t, r, 1000, 3, "state")
-	if err := r.Logs.DeleteRange(1, 9); err != nil {
-		t.Fatal(err)
-	}
-	wantRange(t, r.Logs, 0, 0)
-	store(t, r.Logs, entry(1001, 3, 700))
-	if err := r.Logs.StoreLog(entry(1003, 3, 700)); err == nil {
-		t.Error("the log took an entry behind a gap")
-	}
-	d.Close()
-	r = openReplica(t, openDir(t, path))
-	wantRange(t, r.Logs, 1001, 1001)
-	wantEntry(t, r.Logs, entry(1001, 3, 700))
-}
-
-// TestDamagedByteIsNeverReturned: with any byte of the log's files changed, or any
-// part of their end missing, the log is refused, or ends early, or reports damage;
-// what it returns is what was stored.
-func TestDamagedByteIsNeverReturned(t *testing.T) {
-	t.Parallel()
-	source := t.TempDir()
-	d := openDir(t, source)
-	r := openReplica(t, d)
-	const last = 15
-	for i := uint64(1); i <= last; i++ {
-		store(t, r.Logs, entry(i, 1, 700))
-	}
-	d.Close()
-	segments, err := filepath.Glob(filepath.Join(source, groupsDir, "1.1", logDir, "*.wal"))
-	if err != nil || len(segments) != 3 {
-		t.Fatalf("segments = %v, %v; want 3", segments, err)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		path := unsyncedDir(t)
-		defer os.RemoveAll(path)
-		if err := os.CopyFS(path, os.DirFS(source)); err != nil {
-			t.Fatal(err)
-		}
-		name := rapid.SampledFrom(segments).Draw(t, "segment")
-		name = filepath.Join(path, strings.TrimPrefix(name, source))
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := rapid.IntRange(0, lastNonZero(b)).Draw(t, "at")
-		if rapid.Bool().Draw(t, "truncate") {
-			b = b[:at]
-		} else {
-			b[at] ^= rapid.Byte().Draw(t, "xor") | 1
-		}
-		if err := os.WriteFile(name, b, fileMode); err != nil {
-			t.Fatal(err)
-		}
-		d, err := Open(path, testConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		r, err := d.OpenReplica(1, 1)
-		if err != nil {
-			return
-		}
-		wantUndamaged(t, r.Logs, last)
-		end, err := r.Logs.LastIndex()
-		if err != nil || end == 0 {
-			return
-		}
-		if err := r.Logs.StoreLog(entry(end+1, 1, 700)); err != nil {
-			t.Fatalf("store after %d: %v", end, err)
-		}
-		wantUndamaged(t, r.Logs, last)
-	})
-}
-
-func wantUndamaged(t *rapid.T, logs raft.LogStore, last uint64) {
-	t.Helper()
-	for i := uint64(1); i <= last; i++ {
-		var got raft.Log
-		if err := logs.GetLog(i, &got); err == nil && !sameEntry(&got, entry(i, 1, 700)) {
-			t.Fatalf("entry %d: got index %d, %d bytes that were never stored", i, got.Index, len(got.Data))
-		}
-	}
+func (l shiftedLogs) GetLog(index uint64, e *raft.Log) error {
+	return l.contiguousLogs.GetLog(index+1, e)
 }
 
 func lastNonZero(b []byte) int {
