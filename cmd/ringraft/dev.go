@@ -27,6 +27,7 @@ func (con *console) devCommand() *cli.Command {
 			&cli.IntFlag{Name: "nodes", Usage: "`NUMBER` of nodes, 1 to 9", Value: 3},
 			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},
 			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},
+			logKindFlag(),
 			&cli.StringFlag{Name: "data", Usage: "`DIR` of the nodes' data and logs", Value: "./.ringraft"},
 			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i", Value: 7400},
 		},
@@ -104,6 +105,9 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 			"--groups", strconv.Itoa(c.Int("groups")), "--replicas", strconv.Itoa(c.Int("replicas")),
 			"--stop-with-stdin",
 		}
+		if kind := c.String("log"); kind != "" {
+			n.args = append(n.args, "--log", kind)
+		}
 	}
 	return cluster, nil
 }
@@ -113,6 +117,9 @@ func checkDevFlags(c *cli.Context) error {
 		return err
 	}
 	if err := within("groups", c.Int("groups"), 1, 1024); err != nil {
+		return err
+	}
+	if _, err := logKind(c); err != nil {
 		return err
 	}
 	if err := oneOf("replicas", strconv.Itoa(c.Int("replicas")), "1", "3", "5", "7"); err != nil {

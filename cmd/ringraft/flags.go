@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/op"
+	"github.com/ringraft/ringraft/shard/storage"
 )
 
 const (
@@ -42,6 +43,23 @@ func readFlag() cli.Flag {
 		Usage: "`LEVEL`: local may be old, session is as new as --session-token, bounded=2s at most so old, linearizable the latest",
 		Value: client.Linearizable.String(),
 	}
+}
+
+func logKindFlag() cli.Flag {
+	return &cli.StringFlag{Name: "log", Usage: "`KIND` of the log on disk: wal, shared or bolt; fixed for a data directory (default: the directory's, wal for a new one)"}
+}
+
+// logKind returns the kind that --log asks for, "" for none.
+func logKind(c *cli.Context) (storage.LogKind, error) {
+	kind := storage.LogKind(c.String("log"))
+	if kind == "" {
+		return kind, nil
+	}
+	var names []string
+	for _, k := range storage.LogKinds() {
+		names = append(names, string(k))
+	}
+	return kind, oneOf("log", string(kind), names...)
 }
 
 func keyFlag() cli.Flag {

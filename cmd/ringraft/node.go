@@ -70,7 +70,7 @@ func openParts(cfg serverConfig, log *slog.Logger) (*parts, error) {
 }
 
 func (p *parts) open(cfg serverConfig) (err error) {
-	p.dir, err = storage.Open(cfg.data, storage.Config{Node: cfg.id, Logger: p.log, OnStall: p.stall, MinFree: cfg.minFree})
+	p.dir, err = storage.Open(cfg.data, storage.Config{Node: cfg.id, Log: cfg.log, Logger: p.log, OnStall: p.stall, MinFree: cfg.minFree})
 	if err != nil {
 		return fmt.Errorf("--data %s: %w", cfg.data, err)
 	}

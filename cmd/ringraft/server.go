@@ -33,6 +33,7 @@ func (con *console) serverCommand() *cli.Command {
 			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},
 			&cli.BoolFlag{Name: "insecure", Usage: "allow addresses that are not loopback: there is no encryption and no authentication"},
 			&cli.StringFlag{Name: "min-free", Usage: "`SIZE` that must be free on the disk for writes to be taken; reads go on", Value: "64MiB"},
+			logKindFlag(),
 			&cli.DurationFlag{Name: "stop-timeout", Usage: "`TIME` that a stop may take to hand leaderships over", Value: 10 * time.Second},
 			&cli.StringFlag{Name: "log-level", Usage: "least `LEVEL` that is logged: debug, info, warn or error", Value: "info"},
 			&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of the log on standard error: text or json", Value: "text"},

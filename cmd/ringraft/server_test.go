@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/shard"
+	"github.com/ringraft/ringraft/shard/storage"
 )
 
 // parseServer returns what a server would be run with.
@@ -52,6 +53,7 @@ groups: 7
 stop-timeout: 3s
 insecure: true
 min-free: 1GiB
+log: shared
 init:
   - from-flag=127.0.0.1:2
   - n2=127.0.0.1:3
@@ -62,7 +64,7 @@ init:
 		id: "from-flag", data: "/env", native: "127.0.0.1:1", peer: "127.0.0.1:2",
 		advertiseNative: "127.0.0.1:1", advertisePeer: "host:9",
 		init:   []shard.Member{{ID: "from-flag", Peer: "127.0.0.1:2"}, {ID: "n2", Peer: "127.0.0.1:3"}},
-		groups: 7, replicas: 3, insecure: true, minFree: 1 << 30, stopTimeout: 3 * time.Second,
+		groups: 7, replicas: 3, insecure: true, log: storage.LogShared, minFree: 1 << 30, stopTimeout: 3 * time.Second,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -141,6 +143,7 @@ func TestServerFlagsHaveBounds(t *testing.T) {
 		{good + " --init n1=127.0.0.1", "--init"},
 		{good + " --init a/b=127.0.0.1:1", "--init"},
 		{good + " --groups 0", "--groups"},
+		{good + " --log tape", "--log"},
 		{good + " --replicas 8", "--replicas"},
 		{good + " --min-free 0", "--min-free"},
 		{good + " --min-free 64XB", "--min-free"},

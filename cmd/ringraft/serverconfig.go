@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringraft/ringraft/placement"
 	"github.com/ringraft/ringraft/shard"
+	"github.com/ringraft/ringraft/shard/storage"
 )
 
 // serverConfig is what the flags of a server say, checked.
@@ -24,7 +25,8 @@ type serverConfig struct {
 	groups          int
 	replicas        int
 	insecure        bool
-	minFree         int64 // bytes
+	log             storage.LogKind // "" for that of the directory
+	minFree         int64           // bytes
 	stopTimeout     time.Duration
 }
 
@@ -49,6 +51,9 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 	}
 	var err error
 	if cfg.init, err = parseInit(c.String("init")); err != nil {
+		return cfg, err
+	}
+	if cfg.log, err = logKind(c); err != nil {
 		return cfg, err
 	}
 	if cfg.minFree, err = placement.ParseSize(c.String("min-free")); err != nil {
