@@ -39,11 +39,12 @@ mutants:
 
 # soak runs the workloads under faults for SOAK, in fake time and on processes, and
 # leaves what was done and found in soak-out/report.txt, and what nodes logged in
-# soak-out/log. A failure says with which seed it was.
+# soak-out/log. A failure says with which seed it was. LOG=shared gives the nodes that
+# log on disk.
 SOAK ?= 10m
 soak:
 	@mkdir -p soak-out
-	go test ./integration -count=1 -v -timeout 0 -run 'OrderHolds' -soak $(SOAK) >soak-out/log 2>&1; status=$$?; \
+	go test ./integration -count=1 -v -timeout 0 -run 'OrderHolds' -soak $(SOAK) $(if $(LOG),-log $(LOG)) >soak-out/log 2>&1; status=$$?; \
 	{ echo "soak of $(SOAK) for each part, $$(date -u +%FT%TZ), commit $$(git describe --always --dirty)"; \
 	grep -vE ' level=|^ *=== |--- PASS: .*/|{seed:' soak-out/log; } | \
 	tee soak-out/report.txt; exit $$status

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -65,11 +66,18 @@ func newCluster(t *testing.T, n int, flags ...string) *liveCluster {
 	return c
 }
 
+// logFlag makes all process tests run on another log.
+var logFlag = flag.String("log", "", "the `KIND` of the nodes' logs on disk: wal, shared or bolt")
+
 func serverArgs(n *liveNode, init string) []string {
-	return []string{
+	args := []string{
 		"server", "--id", n.id, "--data", n.data, "--native", n.native, "--peer", n.peer,
 		"--init", init, "--stop-with-stdin",
 	}
+	if *logFlag != "" {
+		args = append(args, "--log", *logFlag)
+	}
+	return args
 }
 
 // end ends all processes, and prints their logs if the test failed.

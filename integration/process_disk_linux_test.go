@@ -157,12 +157,15 @@ func TestLogWithoutRoom(t *testing.T) {
 			}
 			before := large(0, 50)
 			c.startImport(before).finish()
-			full.fillDisk(8) // of which a log's next file needs 16
-			during := large(50, 450)
+			full.fillDisk(8) // of which a log's next file needs 16, and has it at most once already
+			during := large(50, 750)
 			c.startImport(during).finish()
-			if !strings.Contains(full.logText(), "no space left on device") {
-				t.Errorf("%s did not run out of room", full.id)
-			}
+			eventually(t, "writes to its log fail for want of room", func() error {
+				if text := full.logText(); !strings.Contains(text, "writes fail") || !strings.Contains(text, "no space left on device") {
+					return errors.New(full.id + " says nothing of it")
+				}
+				return nil
+			})
 			c.wantAll(before)
 			c.wantAll(during)
 			full.freeDisk()
@@ -170,7 +173,7 @@ func TestLogWithoutRoom(t *testing.T) {
 				t.Errorf("%s has ended with exit code %d", full.id, full.exit)
 				full.start()
 			}
-			after := large(450, 500)
+			after := large(750, 800)
 			c.startImport(after).finish()
 			wantEqualDigests(t, c.waitCaughtUp())
 			for _, records := range []map[string][]byte{before, during, after} {

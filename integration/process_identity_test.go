@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -92,19 +93,28 @@ func TestNodeThatLostAReplicaIsRefused(t *testing.T) {
 // or takes all of it, as no crash does: what the node has acknowledged is gone.
 func TestNodeWithoutAllOfItsLogIsRefused(t *testing.T) {
 	t.Parallel()
+	log, ok := map[string]struct{ segments, gone string }{
+		"wal":    {filepath.Join("groups", "1.1", "log", "*.wal"), "must not vote again"},
+		"shared": {filepath.Join("log", "*.seg"), "damaged"},
+	}[cmp.Or(*logFlag, "wal")]
+	if !ok {
+		t.Skipf("a log of the kind %s has no segments", *logFlag)
+	}
 	c := startCluster(t, 3, "--groups", "1")
 	records := numbered(1000)
 	c.startImport(records).finish()
 	robbed := c.nodes[1]
 	robbed.stop()
-	segments, err := filepath.Glob(filepath.Join(robbed.data, "groups", "1.1", "log", "*.wal"))
-	if err != nil || len(segments) != 1 {
+	segments, err := filepath.Glob(filepath.Join(robbed.data, log.segments))
+	if err != nil || len(segments) == 0 {
 		t.Fatalf("segments %v, %v", segments, err)
 	}
 	truncate(t, segments[0], 20_000)
 	robbed.refuse("damaged")
-	remove(t, segments[0])
-	robbed.refuse("must not vote again")
+	for _, segment := range segments {
+		remove(t, segment)
+	}
+	robbed.refuse(log.gone)
 	c.wantAll(records)
 }
 
