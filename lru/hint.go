@@ -1,5 +1,7 @@
 package lru
 
+import "sync/atomic"
+
 // HintExpiry is for how many seconds an item that got a hint gets no other. A hint
 // may be lost on its way to the leader, so it must not count for ever.
 const HintExpiry = 4
@@ -10,17 +12,21 @@ const HintExpiry = 4
 //
 // Hints are this replica's own. They are no part of the state that replicas agree on.
 func (c *Cache) Hint(slot uint16, key []byte, now uint32) bool {
-	n := c.find(slot, key)
-	return n != nil && n.old && n.hint(now)
+	i := c.find(slot, key)
+	if i == 0 {
+		return false
+	}
+	n := c.nodes.at(i)
+	return n.is(flagOld) && n.hint(now)
 }
 
 // hint marks the node as hinted at second now, unless another hint still counts.
 func (n *node) hint(now uint32) bool {
 	now = max(now, 1) // 0 says that there was no hint
-	last := n.hinted.Load()
+	last := atomic.LoadUint32(&n.hinted)
 	// A reader may bring a second older than the last hint's: the difference has a sign.
 	if last != 0 && int32(now-last) < HintExpiry {
 		return false
 	}
-	return n.hinted.CompareAndSwap(last, now)
+	return atomic.CompareAndSwapUint32(&n.hinted, last, now)
 }

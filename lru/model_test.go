@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,18 +13,19 @@ import (
 
 // model is the cache as its doc tells it: a slice in ascending order of stamps.
 type model struct {
+	hash  func([]byte) uint64
 	stamp uint64
 	refs  []Ref
-	hints map[place]uint32 // the second of the last hint
+	hints map[at]uint32 // the second of the last hint
 }
 
-type place struct {
+type at struct {
 	slot uint16
 	key  string
 }
 
 func (m *model) index(slot uint16, key []byte) int {
-	return slices.IndexFunc(m.refs, func(r Ref) bool { return r.Slot == slot && r.Key == string(key) })
+	return slices.IndexFunc(m.refs, func(r Ref) bool { return r.Slot == slot && bytes.Equal(r.Key, key) })
 }
 
 func (m *model) get(slot uint16, key []byte) (Item, bool) {
@@ -39,7 +40,8 @@ func (m *model) put(slot uint16, key []byte, it Item) Item {
 	m.remove(slot, key)
 	m.stamp++
 	it.Stamp = m.stamp
-	m.refs = append(m.refs, Ref{Slot: slot, Key: string(key), Item: it})
+	it.Value = bytes.Clone(it.Value)
+	m.refs = append(m.refs, Ref{Slot: slot, Key: bytes.Clone(key), Item: it})
 	return it
 }
 
@@ -48,7 +50,7 @@ func (m *model) remove(slot uint16, key []byte) (Item, bool) {
 	if ok {
 		i := m.index(slot, key)
 		m.refs = slices.Delete(m.refs, i, i+1)
-		delete(m.hints, place{slot, string(key)})
+		delete(m.hints, at{slot, string(key)})
 	}
 	return it, ok
 }
@@ -65,12 +67,12 @@ func (m *model) list() []Ref {
 
 func (m *model) old(slot uint16, key []byte) bool {
 	list := m.list()
-	rank := slices.IndexFunc(list, func(r Ref) bool { return r.Slot == slot && r.Key == string(key) })
+	rank := slices.IndexFunc(list, func(r Ref) bool { return r.Slot == slot && bytes.Equal(r.Key, key) })
 	return rank >= 0 && rank < 3*len(list)/4
 }
 
 func (m *model) hint(slot uint16, key []byte, now uint32) bool {
-	p := place{slot, string(key)}
+	p := at{slot, string(key)}
 	last, hinted := m.hints[p]
 	if !m.old(slot, key) || hinted && int64(now)-int64(last) < HintExpiry {
 		return false
@@ -79,20 +81,25 @@ func (m *model) hint(slot uint16, key []byte, now uint32) bool {
 	return true
 }
 
-func (m *model) page(slot uint16, after, prefix []byte, limit int) ([]Ref, bool) {
+// page is all the items of a slot that a page might hold, in their order.
+func (m *model) page(slot uint16, after, prefix []byte) []Ref {
 	var page []Ref
-	for _, r := range m.sorted() {
-		if r.Slot == slot && r.Key > string(after) && strings.HasPrefix(r.Key, string(prefix)) {
+	for _, r := range m.refs {
+		if r.Slot == slot && len(r.Key) > 0 && bytes.HasPrefix(r.Key, prefix) && (len(after) == 0 || m.compare(r.Key, after) > 0) {
 			page = append(page, r)
 		}
 	}
-	limit = max(limit, 1)
-	return page[:min(limit, len(page))], len(page) > limit
+	slices.SortFunc(page, func(a, b Ref) int { return m.compare(a.Key, b.Key) })
+	return page
+}
+
+func (m *model) compare(a, b []byte) int {
+	return cmp.Or(cmp.Compare(m.hash(a), m.hash(b)), bytes.Compare(a, b))
 }
 
 func (m *model) sorted() []Ref {
 	return slices.SortedFunc(slices.Values(m.refs), func(a, b Ref) int {
-		return cmp.Or(cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), bytes.Compare(a.Key, b.Key))
 	})
 }
 
@@ -112,7 +119,9 @@ func sameItem(a, b Item) bool {
 	return same && a.Version == b.Version && a.Deadline == b.Deadline && a.Protected == b.Protected && a.Stamp == b.Stamp
 }
 
-func sameRef(a, b Ref) bool { return a.Slot == b.Slot && a.Key == b.Key && sameItem(a.Item, b.Item) }
+func sameRef(a, b Ref) bool {
+	return a.Slot == b.Slot && bytes.Equal(a.Key, b.Key) && sameItem(a.Item, b.Item)
+}
 
 // check compares all that can be seen of the cache with the model.
 func (m *model) check(t *rapid.T, c *Cache) {
@@ -132,7 +141,7 @@ func (m *model) check(t *rapid.T, c *Cache) {
 		t.Fatalf("items %v, want %v", got, want)
 	}
 	for _, r := range m.refs {
-		key := []byte(r.Key)
+		key := r.Key
 		if got, ok := c.Get(r.Slot, key); !ok || !sameItem(got, r.Item) {
 			t.Fatalf("Get(%d, %q) = %v, %v, want %v", r.Slot, r.Key, got, ok, r.Item)
 		}
@@ -177,9 +186,15 @@ func whole(refs []Ref) iter.Seq2[Ref, error] {
 var (
 	anySlot = rapid.SampledFrom([]uint16{0, 1, 4095})
 	anyKey  = rapid.SliceOfN(rapid.SampledFrom([]byte("ab\xff")), 0, 2)
+	// anyValue is of a length that is likely to be one of a few, or to need the next size of cells.
+	anyValue = rapid.Custom(func(t *rapid.T) []byte {
+		length := rapid.SampledFrom([]int{0, 1, 1, 2, 8, 8, fineMax - 8, fineMax, coarseMax - 8, coarseMax, 2 * coarseMax}).Draw(t, "length")
+		length += rapid.IntRange(0, 8).Draw(t, "bytes more")
+		return bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, length)
+	})
 	anyItem = rapid.Custom(func(t *rapid.T) Item {
 		return Item{
-			Value:     rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "value"),
+			Value:     anyValue.Draw(t, "value"),
 			Version:   rapid.Uint64().Draw(t, "version"),
 			Deadline:  rapid.Int64Range(-1, 3).Draw(t, "deadline"),
 			Protected: rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "protected"),
@@ -193,7 +208,7 @@ var (
 func TestCacheIsItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c, m := New(), &model{hints: map[place]uint32{}}
+		c, m := New(), &model{hash: hashOf, hints: map[at]uint32{}}
 		put := func(t *rapid.T) {
 			slot, key, it := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key"), anyItem.Draw(t, "item")
 			if got, want := c.Put(slot, key, it), m.put(slot, key, it); !sameItem(got, want) {
@@ -204,7 +219,10 @@ func TestCacheIsItsModel(t *testing.T) {
 			put(t)
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"":    func(t *rapid.T) { m.check(t, c) },
+			"": func(t *rapid.T) {
+				m.check(t, c)
+				audit(t, c)
+			},
 			"put": put,
 			"get": func(t *rapid.T) {
 				slot, key := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key")
@@ -227,21 +245,21 @@ func TestCacheIsItsModel(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				slot, key := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key")
-				got, ok := c.Remove(slot, key)
-				if want, found := m.remove(slot, key); ok != found || !sameItem(got, want) {
-					t.Fatalf("Remove(%d, %q) = %v, %v, want %v, %v", slot, key, got, ok, want, found)
+				_, found := m.remove(slot, key)
+				if ok := c.Remove(slot, key); ok != found {
+					t.Fatalf("Remove(%d, %q) = %v, want %v", slot, key, ok, found)
 				}
 			},
 			"evict": func(t *rapid.T) {
 				if victim, ok := c.Oldest(); ok {
-					c.Remove(victim.Slot, []byte(victim.Key))
-					m.remove(victim.Slot, []byte(victim.Key))
+					m.remove(victim.Slot, victim.Key)
+					c.Remove(victim.Slot, victim.Key)
 				}
 			},
 			"expire": func(t *rapid.T) {
 				if next, ok := c.NextDeadline(); ok {
-					c.Remove(next.Slot, []byte(next.Key))
-					m.remove(next.Slot, []byte(next.Key))
+					m.remove(next.Slot, next.Key)
+					c.Remove(next.Slot, next.Key)
 				}
 			},
 			"touch": func(t *rapid.T) {
@@ -268,9 +286,12 @@ func TestCacheIsItsModel(t *testing.T) {
 			"page": func(t *rapid.T) {
 				slot, after, prefix := anySlot.Draw(t, "slot"), anyKey.Draw(t, "after"), anyKey.Draw(t, "prefix")
 				limit := rapid.IntRange(-1, 6).Draw(t, "limit")
-				got, more := c.Page(slot, after, prefix, limit)
-				if want, wantMore := m.page(slot, after, prefix, limit); more != wantMore || !slices.EqualFunc(got, want, sameRef) {
-					t.Fatalf("Page(%d, %q, %q, %d) = %v, %v, want %v, %v", slot, after, prefix, limit, got, more, want, wantMore)
+				got, next, _ := c.Page(slot, after, prefix, limit, math.MaxInt)
+				want := m.page(slot, after, prefix)
+				full := len(want) >= max(limit, 1)
+				want = want[:min(max(limit, 1), len(want))]
+				if !slices.EqualFunc(got, want, sameRef) || full != (next != nil) || full && !bytes.Equal(next, want[len(want)-1].Key) {
+					t.Fatalf("Page(%d, %q, %q, %d) = %v, %q, want %v", slot, after, prefix, limit, got, next, want)
 				}
 			},
 			"restore": func(t *rapid.T) {

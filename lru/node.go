@@ -1,28 +1,63 @@
 package lru
 
-import "sync/atomic"
+import (
+	"fmt"
 
-// node is an item in the cache: in its slot's table always, in the list if it is
-// not protected, in the expiry order if it has a deadline. It fills an allocation
-// of 96 bytes exactly.
+	"github.com/ringraft/ringraft/internal/mutant"
+)
+
+// Limits of what a cache holds, in bytes. They leave room for flags.
+const (
+	MaxKey   = 1<<16 - 1
+	MaxValue = 1<<29 - 1
+)
+
+func checkLengths(key, value []byte) error {
+	if len(key) > MaxKey || len(value) > MaxValue {
+		return fmt.Errorf("the key has %d bytes and the value %d; the limits are %d and %d", len(key), len(value), MaxKey, MaxValue)
+	}
+	return nil
+}
+
+// node is an item in the cache but for its key and value, which its cell holds: in its
+// slot's table always, in the list if it is not protected, in the expiry order if it
+// has a deadline. Other nodes and the table know it by its number, so it has no
+// pointers and the garbage collector never looks at it.
+//
+// A node keeps its number until another one is removed: see Cache.release. Number 0 is
+// the root of the list.
 type node struct {
-	key            string
-	value          []byte
 	version        uint64
-	deadline       int64 // changed by expiry.set only
 	stamp          uint64
-	older, younger *node         // nil if not in the list
-	place          int           // index in the expiry order, if in there
-	hinted         atomic.Uint32 // second of the last hint, 0 if none since the last move
+	older, younger uint32 // nodes; of one in the list
+	cell           uint32 // in the class of cells that the lengths give
+	hinted         uint32 // second of the last hint, 0 if none since the last move; atomic, since readers write it
+	value          uint32 // bytes, and flags
+	key            uint16 // bytes
 	slot           uint16
-	protected      bool
-	old            bool // changed by order only
 }
 
-func (n *node) cost() int64 { return Cost(len(n.key), len(n.value)) }
+// Flags beside a value's length.
+const (
+	flagProtected = 1 << (31 - iota)
+	flagOld       // changed by order only
+	flagExpires   // changed by expiry only: the node is in the expiry order
 
-func (n *node) item() Item {
-	return Item{Value: n.value, Version: n.version, Deadline: n.deadline, Protected: n.protected, Stamp: n.stamp}
+	lengthMask = MaxValue
+)
+
+func (n *node) is(flag uint32) bool { return n.value&flag != 0 }
+
+func (n *node) set(flag uint32, on bool) {
+	n.value &^= flag
+	if on {
+		n.value |= flag
+	}
 }
 
-func (n *node) ref() Ref { return Ref{Slot: n.slot, Key: n.key, Item: n.item()} }
+func (n *node) keyLen() int   { return int(n.key) }
+func (n *node) valueLen() int { return int(n.value & lengthMask) }
+func (n *node) cost() int64   { return Cost(n.keyLen(), n.valueLen()) }
+
+// listed reports whether the node, if attached, is in the list.
+func (n *node) listed() bool { return !n.is(flagProtected) || mutant.EvictProtected }

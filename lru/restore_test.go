@@ -9,7 +9,7 @@ import (
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	ref := func(slot uint16, key string, stamp uint64) Ref {
-		return Ref{Slot: slot, Key: key, Item: Item{Stamp: stamp}}
+		return Ref{Slot: slot, Key: []byte(key), Item: Item{Stamp: stamp}}
 	}
 	tests := []struct {
 		behaviour string
@@ -24,7 +24,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"a stamp over the cache's", []Ref{ref(1, "a", 10)}, "stamp 10 is not within 1 and 9"},
 		{"one stamp twice", []Ref{ref(1, "a", 3), ref(4, "b", 2), ref(2, "c", 3)}, "both have stamp 3"},
 		{"one stamp twice, once protected",
-			[]Ref{ref(1, "a", 3), {Slot: 1, Key: "b", Item: Item{Stamp: 3, Protected: true}}}, "both have stamp 3"},
+			[]Ref{ref(1, "a", 3), {Slot: 1, Key: []byte("b"), Item: Item{Stamp: 3, Protected: true}}}, "both have stamp 3"},
 	}
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRestorePassesOnAnError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	_, err := Restore(9, func(yield func(Ref, error) bool) {
-		if yield(Ref{Key: "a", Item: Item{Stamp: 1}}, nil) && yield(Ref{}, broken) {
+		if yield(Ref{Key: []byte("a"), Item: Item{Stamp: 1}}, nil) && yield(Ref{}, broken) {
 			t.Error("Restore goes on after an error")
 		}
 	})

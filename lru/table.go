@@ -1,124 +1,195 @@
 package lru
 
 import (
-	"cmp"
-	"iter"
-	"maps"
-	"slices"
-	"strings"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
 )
 
-// table is a slot's hash map. It is nil while the slot is empty.
-type table map[string]*node
+// A slot's table is a tree of one level: the first bits of a key's hash say where in the
+// directory its leaf is, and a leaf that is full splits by one more bit. So no change
+// touches more than some leaves, but for the doubling of a directory, which copies a byte
+// per item at most. (Fagin, Nievergelt, Pippenger, Strong: Extendible hashing,
+// ACM TODS 4(3), 1979.)
 
-// table returns the slot's table, which is not to be written to.
-func (c *Cache) table(slot uint16) table {
-	if int(slot) >= len(c.slots) {
-		return nil
-	}
-	return c.slots[slot]
+const maxDepth = 31 // bits of the longest prefix
+
+// directory is the table of one slot. It has an entry for each value of the first depth
+// bits, which is a leaf; several entries may have the same.
+type directory struct {
+	root   uint32   // the only leaf, at depth 0; 0 if the slot is empty
+	leaves []uint32 // the entries, at other depths
+	depth  uint8
+	fully  uint32 // leaves whose depth is the directory's
+	length uint32 // items
 }
 
-// find returns the node at key, or nil.
-func (c *Cache) find(slot uint16, key []byte) *node {
-	return c.table(slot)[string(key)]
+func (d *directory) empty() bool { return d.length == 0 }
+
+func (d *directory) entries() int { return 1 << d.depth }
+
+// at returns the leaf of an entry.
+func (d *directory) at(entry int) uint32 {
+	if d.depth == 0 {
+		return d.root
+	}
+	return d.leaves[entry]
 }
 
-// insert puts a node in its slot's table, where its key must not be yet.
-func (c *Cache) insert(n *node) {
-	if missing := int(n.slot) + 1 - len(c.slots); missing > 0 {
-		c.slots = append(c.slots, make([]table, missing)...)
-	}
-	if c.slots[n.slot] == nil {
-		c.slots[n.slot] = table{}
-	}
-	c.slots[n.slot][n.key] = n
-	c.length++
+// leaf returns the leaf for a hash.
+func (d *directory) leaf(h uint64) uint32 { return d.at(int(h >> (64 - d.depth))) }
+
+// span returns which entries a leaf of this prefix and depth has.
+func (d *directory) span(prefix uint32, depth uint8) (first, end int) {
+	free := d.depth - depth
+	return int(prefix) << free, int(prefix+1) << free
 }
 
-// erase takes a node out of its slot's table. An empty table goes, too, since a Go
-// map keeps the memory of its largest size.
-func (c *Cache) erase(n *node) {
-	delete(c.slots[n.slot], n.key)
-	if len(c.slots[n.slot]) == 0 {
-		c.slots[n.slot] = nil
-	}
-	c.length--
-}
-
-// Slots returns the slots that hold items, ascending. The cache must not change
-// during the iteration.
-func (c *Cache) Slots() iter.Seq[uint16] {
-	return func(yield func(uint16) bool) {
-		for slot, t := range c.slots {
-			if len(t) > 0 && !yield(uint16(slot)) {
-				return
-			}
-		}
-	}
-}
-
-// Slot returns all items of a slot in ascending order of their keys. The cache
-// must not change during the iteration.
-func (c *Cache) Slot(slot uint16) iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		for _, n := range slices.SortedFunc(maps.Values(c.table(slot)), byKey) {
-			if !yield(n.ref()) {
-				return
-			}
-		}
-	}
-}
-
-// Page returns the limit items of a slot with the least keys that start with
-// prefix and are greater than after, in ascending order, and whether there are
-// more. A limit under 1 counts as 1. An empty key is on no page.
-//
-// Of n keys it keeps twice limit at most, and takes O(n log limit) time.
-func (c *Cache) Page(slot uint16, after, prefix []byte, limit int) (page []Ref, more bool) {
-	least := leastKeys{limit: max(limit, 1)}
-	start, stem := string(after), string(prefix)
-	// any order: the least keys are the same whatever the order of offers
-	for key, n := range c.table(slot) {
-		if key > start && strings.HasPrefix(key, stem) {
-			least.offer(n)
-		}
-	}
-	least.cut()
-	for _, n := range least.nodes {
-		page = append(page, n.ref())
-	}
-	return page, least.more
-}
-
-// leastKeys selects the nodes with the least keys of those it is offered. It
-// gathers twice as many as it wants before it sorts, so a sort is paid for by as
-// many offers as it leaves nodes.
-type leastKeys struct {
-	limit int
-	nodes []*node
-	more  bool   // it has dropped a node
-	bound string // with more: only lesser keys can be among the least
-}
-
-func (l *leastKeys) offer(n *node) {
-	if l.more && n.key > l.bound {
+// point gives the entries of this prefix and depth the leaf l.
+func (d *directory) point(prefix uint32, depth uint8, l uint32) {
+	if d.depth == 0 {
+		d.root = l
 		return
 	}
-	l.nodes = append(l.nodes, n)
-	if len(l.nodes)/2 >= l.limit {
-		l.cut()
+	first, end := d.span(prefix, depth)
+	for i := first; i < end; i++ {
+		d.leaves[i] = l
 	}
 }
 
-// cut sorts the nodes and drops those over the limit.
-func (l *leastKeys) cut() {
-	slices.SortFunc(l.nodes, byKey)
-	if len(l.nodes) > l.limit {
-		l.nodes = l.nodes[:l.limit]
-		l.more = true
-		l.bound = l.nodes[l.limit-1].key
+// roomy reports whether the directory may double: it is small beside the slot's items.
+// Otherwise a few keys with hashes alike would make it grow without end.
+func (d *directory) roomy() bool {
+	return d.entries() <= int(d.length)/leafLen*4 && d.depth < maxDepth
+}
+
+func (d *directory) double() {
+	if d.depth == 0 {
+		d.leaves = []uint32{d.root}
+	}
+	doubled := make([]uint32, 0, 2*len(d.leaves))
+	for _, l := range d.leaves {
+		doubled = append(doubled, l, l)
+	}
+	d.leaves, d.fully = doubled, 0
+	d.depth++
+}
+
+// halve undoes double, which leaves fully to be counted.
+func (d *directory) halve() {
+	halved := make([]uint32, d.entries()/2)
+	for i := range halved {
+		halved[i] = d.at(2 * i)
+	}
+	d.leaves, d.root, d.fully = halved, halved[0], 0
+	d.depth--
+}
+
+// hashOf is the order of a slot's keys. Its first bits are others than those that make
+// the slot of a key without a tag, as they are the same in all of the slot.
+func hashOf(key []byte) uint64 { return bits.RotateLeft64(xxhash.Sum64(key), 12) }
+
+// tagOf is what a leaf keeps of a hash: bits that neither choose the leaf nor the slot.
+func tagOf(h uint64) uint8 { return uint8(h >> 16) }
+
+// directory returns the slot's table, nil if it is empty.
+func (c *Cache) directory(slot uint16) *directory {
+	if int(slot) >= len(c.slots) || c.slots[slot].empty() {
+		return nil
+	}
+	return &c.slots[slot]
+}
+
+// find returns the node at key, or 0.
+func (c *Cache) find(slot uint16, key []byte) uint32 {
+	d := c.directory(slot)
+	if d == nil {
+		return 0
+	}
+	h := c.hash(key)
+	for l := d.leaf(h); l != 0; l = c.leaves.at(l).next {
+		leaf := c.leaves.at(l)
+		for i, ok := leaf.seek(tagOf(h), 0); ok; i, ok = leaf.seek(tagOf(h), i+1) {
+			if n := leaf.nodes[i]; c.hasKey(n, key) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// insert puts a node, whose key its slot does not have yet, in the slot's table.
+func (c *Cache) insert(n uint32, slot uint16, key []byte) {
+	d := c.open(slot)
+	h := c.hash(key)
+	for first := c.leaves.at(d.leaf(h)); int(first.length) == leafLen; first = c.leaves.at(d.leaf(h)) {
+		if first.depth == d.depth && !d.roomy() {
+			break
+		}
+		c.split(d, h)
+	}
+	c.add(d, h, n)
+	d.length++
+}
+
+// open returns the slot's table, which has a leaf from then on.
+func (c *Cache) open(slot uint16) *directory {
+	if missing := int(slot) + 1 - len(c.slots); missing > 0 {
+		c.slots = append(c.slots, make([]directory, missing)...)
+	}
+	d := &c.slots[slot]
+	if d.empty() {
+		d.root, d.fully = c.newLeaf(leaf{slot: slot}), 1
+	}
+	return d
+}
+
+// erase takes a node out of its slot's table.
+func (c *Cache) erase(n uint32, slot uint16, key []byte) {
+	d := &c.slots[slot]
+	h := c.hash(key)
+	head := d.leaf(h)
+	entry, first := c.entryOf(head, n, tagOf(h)), c.leaves.at(head)
+	last := first.length - 1
+	*entry.node = first.nodes[last]
+	entry.leaf.setTag(entry.at, first.tag(int(last)))
+	first.nodes[last] = 0
+	first.length--
+	d.length--
+	switch {
+	case d.length == 0:
+		c.freeLeaf(head)
+		*d = directory{}
+	case first.length == 0 && first.next != 0:
+		c.pull(head)
+	default:
+		c.merge(d, h)
 	}
 }
 
-func byKey(a, b *node) int { return cmp.Compare(a.key, b.key) }
+// renameEntry gives an entry of the slot's table that has the node from the node to, which
+// has its key.
+func (c *Cache) renameEntry(from, to uint32, slot uint16, key []byte) {
+	h := c.hash(key)
+	*c.entryOf(c.slots[slot].leaf(h), from, tagOf(h)).node = to
+}
+
+// entry is a place in a leaf.
+type entry struct {
+	leaf *leaf
+	at   int
+	node *uint32
+}
+
+// entryOf returns the entry of a node that is in the leaf l or one behind it.
+func (c *Cache) entryOf(l, n uint32, tag uint8) entry {
+	for ; l != 0; l = c.leaves.at(l).next {
+		leaf := c.leaves.at(l)
+		for i, ok := leaf.seek(tag, 0); ok; i, ok = leaf.seek(tag, i+1) {
+			if leaf.nodes[i] == n {
+				return entry{leaf, i, &leaf.nodes[i]}
+			}
+		}
+	}
+	panic("lru: an item is not in its slot's table") // its key has changed: memory is damaged
+}

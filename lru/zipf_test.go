@@ -66,7 +66,7 @@ func (h *hintedLRU) read(n int) (hit bool) {
 		h.cache.Put(0, key, Item{})
 		if h.cache.Len() > h.capacity {
 			victim, _ := h.cache.Oldest()
-			h.cache.Remove(0, []byte(victim.Key))
+			h.cache.Remove(0, victim.Key)
 		}
 	} else if h.cache.Hint(0, key, uint32(h.reads/100_000)) {
 		h.hints = append(h.hints, key)

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// Scan reads a page of the keys that start with Prefix, slot by slot and in
-// ascending order within a slot. It runs from Cursor to the end of slot Last; all
-// slots between must belong to one group. A key that is there from the scan's start
-// to its end is returned; one that comes or goes may be. Result: Items, perhaps
-// none, and Next, the cursor to go on with, empty when slot Last is done.
+// Scan reads a page of the keys that start with Prefix, slot by slot and within a slot
+// in an order that is the same on all replicas but means nothing. It runs from Cursor to
+// the end of slot Last; all slots between must belong to one group. A key that is there
+// from the scan's start to its end is returned; one that comes or goes may be. Result:
+// Items, perhaps none, and Next, the cursor to go on with, empty when slot Last is done.
 type Scan struct {
 	Prefix []byte
 	Cursor []byte // from ScanCursor, or a result's Next
@@ -18,8 +18,8 @@ type Scan struct {
 	Values bool   // whether Items hold the values too
 }
 
-// ScanCursor returns the cursor of the keys of slot that are greater than after,
-// and of the slots behind it.
+// ScanCursor returns the cursor of the keys of slot that come after the key after, and of
+// the slots behind it.
 func ScanCursor(slot uint16, after []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, slot), after...)
 }
@@ -99,6 +99,10 @@ func (r *reader) scan() Op {
 // a page fits into one answer, whatever the sizes of what it holds.
 const pageBytes = 1 << 20
 
+// pageLook is at about how many records a page looks, whatever their keys start with: so
+// a scan that finds little keeps nobody waiting for more than some milliseconds.
+const pageLook = 16 << 10
+
 // Read collects the page.
 func (o Scan) Read(v View) Result {
 	slot, after, err := SplitCursor(o.Cursor)
@@ -106,9 +110,10 @@ func (o Scan) Read(v View) Result {
 		return Fail(err)
 	}
 	var res Result
-	size := 0
+	size, look := 0, pageLook
 	for ; slot <= o.Last; slot, after = slot+1, nil {
-		page, more := v.Page(slot, after, o.Prefix, o.Limit-len(res.Items))
+		page, next, looked := v.Page(slot, after, o.Prefix, o.Limit-len(res.Items), look)
+		look -= looked
 		for _, k := range page {
 			if !o.Values {
 				k.Value = nil
@@ -122,10 +127,10 @@ func (o Scan) Read(v View) Result {
 			after = []byte(k.Key)
 		}
 		switch {
-		case more:
-			res.Next = ScanCursor(slot, after)
+		case len(next) > 0:
+			res.Next = ScanCursor(slot, next)
 			return res
-		case len(res.Items) == o.Limit && slot < o.Last:
+		case (len(res.Items) == o.Limit || look <= 0) && slot < o.Last:
 			res.Next = ScanCursor(slot+1, nil)
 			return res
 		}

@@ -3,6 +3,7 @@ package op_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringraft/ringraft/op"
@@ -18,20 +19,24 @@ func (shelf) Now() int64                          { return 0 }
 func (shelf) Lookup([]byte) (op.Record, bool)     { return op.Record{}, false }
 func (shelf) Decision([]byte) (op.Decision, bool) { return op.Decision{}, false }
 
-func (s shelf) Page(slot uint16, after, prefix []byte, limit int) (page []op.Keyed, more bool) {
+func (s shelf) Page(slot uint16, after, prefix []byte, limit, look int) (page []op.Keyed, next []byte, looked int) {
 	if slot != s.slot {
-		return nil, false
+		return nil, nil, 0
 	}
 	for _, k := range s.keys {
 		if k.Key <= string(after) {
 			continue
 		}
-		if len(page) == limit {
-			return page, true
+		if len(page) == limit || looked == look {
+			return page, next, looked
 		}
-		page = append(page, k)
+		looked++
+		next = []byte(k.Key)
+		if strings.HasPrefix(k.Key, string(prefix)) {
+			page = append(page, k)
+		}
 	}
-	return page, false
+	return page, nil, looked
 }
 
 // TestEveryPageOfAScanFitsIntoAnAnswer: a page that does not could never be had, and
@@ -70,6 +75,45 @@ func TestEveryPageOfAScanFitsIntoAnAnswer(t *testing.T) {
 				t.Errorf("found %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestAScanThatFindsNothingStopsShort: it would hold the read lock for as long as the
+// group has records.
+func TestAScanThatFindsNothingStopsShort(t *testing.T) {
+	t.Parallel()
+	view := shelf{slot: 7}
+	for i := range 100_000 {
+		view.keys = append(view.keys, op.Keyed{Key: fmt.Sprintf("%06d", i)})
+	}
+	view.keys = append(view.keys, op.Keyed{Key: "z"})
+	var got []string
+	pages := 0
+	for cursor := op.ScanCursor(5, nil); len(cursor) > 0; pages++ {
+		res := op.Scan{Prefix: []byte("z"), Cursor: cursor, Last: 9, Limit: 10}.Read(view)
+		for _, item := range res.Items {
+			got = append(got, string(item.Key))
+		}
+		cursor = res.Next
+	}
+	if !slices.Equal(got, []string{"z"}) || pages < 6 || pages > 10 {
+		t.Errorf("found %q in %d pages, want z in a page per some 10,000 records", got, pages)
+	}
+}
+
+// crowd is a view of slots with a thousand records each, none of which is asked for.
+type crowd struct{ shelf }
+
+func (crowd) Page(uint16, []byte, []byte, int, int) (page []op.Keyed, next []byte, looked int) {
+	return nil, nil, 1000
+}
+
+func TestAScanOfManySlotsStopsShort(t *testing.T) {
+	t.Parallel()
+	res := op.Scan{Cursor: op.ScanCursor(5, nil), Last: 999, Limit: 10}.Read(crowd{})
+	slot, after, err := op.SplitCursor(res.Next)
+	if err != nil || slot < 10 || slot > 30 || len(after) > 0 {
+		t.Errorf("to go on at slot %d behind key %q (%v), want some slots from the first one on", slot, after, err)
 	}
 }
 

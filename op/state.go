@@ -2,7 +2,7 @@ package op
 
 // Record is what stands at a key.
 type Record struct {
-	Value     []byte // never changed in place: a holder may keep it
+	Value     []byte // not to be changed; good as long as the view, or for a command that is applied
 	Version   uint64
 	Deadline  int64 // ms since the Unix epoch, in the group's time; 0 is none
 	Protected bool  // never evicted
@@ -14,10 +14,11 @@ type View interface {
 	Now() int64
 	// Lookup returns what stands at key. A record past its deadline is absent.
 	Lookup(key []byte) (Record, bool)
-	// Page returns, in ascending order, up to limit keys of slot that are greater
-	// than after and start with prefix, with their records. more reports whether
-	// there are further ones.
-	Page(slot uint16, after, prefix []byte, limit int) (page []Keyed, more bool)
+	// Page returns up to limit keys of slot that come after the key after and start with
+	// prefix, with their records. The keys of a slot have an order of their own, the same on all replicas;
+	// an empty after is before all. It looks at about look records, at looked to be exact,
+	// and then stops short. To go on, ask for what comes after next; without it there is no more.
+	Page(slot uint16, after, prefix []byte, limit, look int) (page []Keyed, next []byte, looked int)
 	// Decision returns what is kept of a transaction that this group has decided. It
 	// must not be changed.
 	Decision(id []byte) (Decision, bool)

@@ -138,19 +138,26 @@ func renew(entry []byte, next *uint64) {
 	}
 }
 
+// BenchmarkRead reads and encodes the answers, with memory for the values and without.
 func BenchmarkRead(b *testing.B) {
-	f := benchFSM(b, 1)
-	var keys [1024][]byte
-	for i := range keys {
-		keys[i] = benchKey(i * 7919)
-	}
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		if res := f.Read(op.Get{Key: keys[i%len(keys)]}, 1, nil); !res.Found {
-			b.Fatal("not found")
-		}
-		i++
+	for name, memory := range map[string][]byte{"own": nil, "given": make([]byte, 0, benchValue)} {
+		b.Run("memory="+name, func(b *testing.B) {
+			f := benchFSM(b, 1)
+			var reads [1024]op.Read
+			for i := range reads {
+				reads[i] = op.Get{Key: benchKey(i * 7919)}
+			}
+			b.ReportAllocs()
+			i := 0
+			var answer []byte
+			for b.Loop() {
+				res, _ := f.ReadInto(memory, reads[i%len(reads)], 1, nil)
+				if answer = res.AppendTo(answer[:0]); !res.Found {
+					b.Fatal("not found")
+				}
+				i++
+			}
+		})
 	}
 }
 

@@ -41,6 +41,7 @@ type FSM struct {
 
 	applied atomic.Uint64 // stored under mu
 	gates   gates
+	views   sync.Pool // of *view; for their memory
 
 	mu      sync.RWMutex // held for one entry, one read, or one slot of a snapshot
 	state   *state
@@ -67,6 +68,7 @@ func New(c Config) *FSM {
 		logger: c.Logger.With("group", c.Group),
 		onHalt: c.OnHalt,
 		state:  newState(c.Settings),
+		views:  sync.Pool{New: func() any { return new(view) }},
 
 		released: make(chan struct{}),
 	}
@@ -170,20 +172,33 @@ func (f *FSM) Wait(ctx context.Context, index uint64) error {
 // time and clock, in ms since the Unix epoch. For each key it looks up that is old,
 // and for which no hint was given lately, it calls hint, if that is not nil; hint
 // runs under the read lock, so it must not block nor call f, and does not keep key.
-// A scan's keys give no hints. The result's Index is Applied, as the state shows it.
+// A scan's keys give no hints. The result's Index is Applied, as the state shows it. Its
+// values are the caller's to keep, not to change.
 func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.readLocked(o, clock, hint)
+	res, _ := f.ReadInto(nil, o, clock, hint)
+	return res
 }
 
-func (f *FSM) readLocked(o op.Read, clock int64, hint func(key []byte)) op.Result {
+// ReadInto is Read for callers who have memory for the values: it appends them to b, but
+// for large ones, and returns b. They are good as long as b is.
+func (f *FSM) ReadInto(b []byte, o op.Read, clock int64, hint func(key []byte)) (op.Result, []byte) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.readLocked(b, o, clock, hint)
+}
+
+func (f *FSM) readLocked(b []byte, o op.Read, clock int64, hint func(key []byte)) (op.Result, []byte) {
 	if mutant.LocalClock {
 		f.state.time = max(f.state.time, clock)
 	}
-	res := o.Read(&view{state: f.state, now: max(f.state.time, clock), hint: hint})
+	v := f.views.Get().(*view)
+	*v = view{state: f.state, now: max(f.state.time, clock), hint: hint}
+	res := o.Read(v)
+	*v = view{}
+	f.views.Put(v)
 	res.Index = f.applied.Load()
-	return res
+	(*values)(&b).ownAll(&res)
+	return res, b
 }
 
 // ReadWhole is Read for callers who must not see half of a transaction: where one is
@@ -195,7 +210,8 @@ func (f *FSM) ReadWhole(o op.Read, clock int64, hint func(key []byte)) (res op.R
 	if f.state.hides(o) {
 		return op.Result{}, f.released
 	}
-	return f.readLocked(o, clock, hint), nil
+	res, _ = f.readLocked(nil, o, clock, hint)
+	return res, nil
 }
 
 // Mark returns the last index applied with the state's digest there.
@@ -232,6 +248,8 @@ type Stats struct {
 	TxnBytes       int64  // the part of ProtectedBytes that is transactions, with the room for what they will write
 	Evicted        uint64 // records that made room for others, since New
 	Expired        uint64 // records removed past their deadline, since New
+	MemoryUsed     int64  // bytes that the records take in memory, see lru.Footprint
+	MemoryHeld     int64  // bytes of the memory that they lie in, with what is free there
 	Settings       op.GroupSettings
 }
 
@@ -239,7 +257,7 @@ type Stats struct {
 func (f *FSM) Stats() Stats {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	s := f.state
+	s, footprint := f.state, f.state.cache.Footprint()
 	return Stats{
 		Keys:           int64(s.cache.Len()),
 		Sessions:       int64(s.sessions.len()),
@@ -251,6 +269,8 @@ func (f *FSM) Stats() Stats {
 		TxnBytes:       s.txns.bytes,
 		Evicted:        s.counts.evicted,
 		Expired:        s.counts.expired,
+		MemoryUsed:     footprint.Used,
+		MemoryHeld:     footprint.Held,
 		Settings:       s.settings,
 	}
 }

@@ -106,7 +106,7 @@ func dump(f *FSM) string {
 		fmt.Fprintf(&b, "slot %d version %d\n", slot, version)
 		for ref := range s.cache.Slot(uint16(slot)) {
 			fmt.Fprintf(&b, "  %q %q v%d d%d p%v s%d old %v\n", ref.Key, ref.Value, ref.Version, ref.Deadline,
-				ref.Protected, ref.Stamp, s.cache.Old(ref.Slot, []byte(ref.Key)))
+				ref.Protected, ref.Stamp, s.cache.Old(ref.Slot, ref.Key))
 		}
 	}
 	fmt.Fprintf(&b, "sessions %d of %d, %d bytes\n", s.sessions.len(), s.sessions.opened, s.sessions.bytes)

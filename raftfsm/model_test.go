@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"pgregory.net/rapid"
 
 	"github.com/ringraft/ringraft/lru"
@@ -119,17 +121,35 @@ func (m *model) Lookup(key []byte) (op.Record, bool) {
 	return record(it), true
 }
 
-func (m *model) Page(slot uint16, after, prefix []byte, limit int) (page []op.Keyed, more bool) {
-	for _, k := range m.sorted(func(a, b lru.Item) int { return 0 }) {
+func (m *model) Page(slot uint16, after, prefix []byte, limit, _ int) (page []op.Keyed, next []byte, looked int) {
+	start := place{}
+	if len(after) > 0 {
+		start = placeOf(string(after))
+	}
+	for k := range m.records {
 		rec, ok := m.Lookup([]byte(k))
-		if op.SlotOf([]byte(k)) == slot && k > string(after) && strings.HasPrefix(k, string(prefix)) && ok {
+		if op.SlotOf([]byte(k)) == slot && start.compare(placeOf(k)) < 0 && strings.HasPrefix(k, string(prefix)) && ok {
 			page = append(page, op.Keyed{Key: k, Record: rec})
 		}
 	}
+	slices.SortFunc(page, func(a, b op.Keyed) int { return placeOf(a.Key).compare(placeOf(b.Key)) })
 	if len(page) > limit {
-		return page[:limit], true
+		return page[:limit], []byte(page[limit-1].Key), 0
 	}
-	return page, false
+	return page, nil, 0
+}
+
+// place is where a key stands in the order of its slot, which is the same for all
+// versions of the program: a cursor from one replica must do for any other.
+type place struct {
+	hash uint64
+	key  string
+}
+
+func placeOf(key string) place { return place{bits.RotateLeft64(xxhash.Sum64String(key), 12), key} }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.hash, q.hash), cmp.Compare(p.key, q.key))
 }
 
 func (m *model) Store(key []byte, r op.Record) (uint64, *op.Error) {
@@ -226,6 +246,7 @@ func (m *model) check(t *rapid.T, f *FSM) {
 		Settings: op.GroupSettings{MaxBytes: m.limit, Epoch: m.epoch},
 	}
 	want.Evicted, want.Expired = stats.Evicted, stats.Expired
+	want.MemoryUsed, want.MemoryHeld = stats.MemoryUsed, stats.MemoryHeld
 	if stats != want {
 		t.Fatalf("stats %+v, want %+v", stats, want)
 	}

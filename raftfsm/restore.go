@@ -77,7 +77,7 @@ func (r *restorer) items(yield func(lru.Ref, error) bool) {
 		}
 		for b.next() {
 			r.count.record(b)
-			if !yield(ownRef(b), nil) {
+			if !yield(lru.Ref{Slot: b.slot, Key: b.key, Item: b.item}, nil) {
 				return
 			}
 		}
@@ -103,13 +103,6 @@ func (r *restorer) block() (*block, error) {
 	}
 	r.state.versions[b.slot] = b.version
 	return b, nil
-}
-
-// ownRef is the record that b stands at, without b's memory.
-func ownRef(b *block) lru.Ref {
-	ref := lru.Ref{Slot: b.slot, Key: string(b.key), Item: b.item}
-	ref.Value = bytes.Clone(ref.Value)
-	return ref
 }
 
 // sessions takes the sessions over.

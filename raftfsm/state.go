@@ -1,7 +1,6 @@
 package raftfsm
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 
@@ -32,6 +31,7 @@ type state struct {
 	together bool   // evict only at its end
 	promised bool   // room has been kept for what it stores
 	encoded  []byte // its answer; kept for its memory
+	values   values // that it has looked up
 
 	unlocked bool // a transaction has let go of keys
 	counts   counts
@@ -68,6 +68,7 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 		} else {
 			results[i] = s.once(c)
 		}
+		s.values.next(&results[i])
 	}
 	return results
 }
@@ -82,12 +83,20 @@ func (s *state) run(o op.Op) op.Result {
 
 func (s *state) Now() int64 { return s.time }
 
+// Lookup and Page return values that are good while the command is applied, and in its
+// answer for ever.
 func (s *state) Lookup(key []byte) (op.Record, bool) {
-	return s.lookup(op.SlotOf(key), key, s.time)
+	r, ok := s.lookup(op.SlotOf(key), key, s.time)
+	s.values.own(&r.Value)
+	return r, ok
 }
 
-func (s *state) Page(slot uint16, after, prefix []byte, limit int) ([]op.Keyed, bool) {
-	return s.page(slot, after, prefix, limit, s.time)
+func (s *state) Page(slot uint16, after, prefix []byte, limit, look int) ([]op.Keyed, []byte, int) {
+	page, next, looked := s.page(slot, after, prefix, limit, look, s.time)
+	for i := range page {
+		s.values.own(&page[i].Value)
+	}
+	return page, next, looked
 }
 
 // Store puts a copy of r at key. Room is made from records past their deadline
@@ -95,6 +104,10 @@ func (s *state) Page(slot uint16, after, prefix []byte, limit int) ([]op.Keyed, 
 func (s *state) Store(key []byte, r op.Record) (uint64, *op.Error) {
 	slot := op.SlotOf(key)
 	old, replaces := s.live(slot, key)
+	var terms uint64 // of old, whose value may be gone once there is room
+	if replaces {
+		terms = itemTerms(slot, key, old)
+	}
 	if err := s.makeRoom(key, r, old, replaces); err != nil {
 		return 0, err
 	}
@@ -102,11 +115,9 @@ func (s *state) Store(key []byte, r op.Record) (uint64, *op.Error) {
 	if mutant.ReuseVersion {
 		version = old.Version + 1
 	}
-	if replaces {
-		s.sum -= itemTerms(slot, key, old)
-	}
+	s.sum -= terms
 	it := s.cache.Put(slot, key, lru.Item{
-		Value: bytes.Clone(r.Value), Version: version, Deadline: r.Deadline, Protected: r.Protected,
+		Value: r.Value, Version: version, Deadline: r.Deadline, Protected: r.Protected,
 	})
 	s.sum += itemTerms(slot, key, it)
 	s.evict()
@@ -229,7 +240,7 @@ func (s *state) evict() {
 		if !ok {
 			return
 		}
-		s.drop(victim.Slot, []byte(victim.Key), victim.Item)
+		s.drop(victim.Slot, victim.Key, victim.Item)
 		s.counts.evicted++
 	}
 }
@@ -251,16 +262,17 @@ func (s *state) expireNext() bool {
 	if !ok || !past(next.Deadline, s.time) {
 		return false
 	}
-	s.drop(next.Slot, []byte(next.Key), next.Item)
+	s.drop(next.Slot, next.Key, next.Item)
 	s.counts.expired++
 	return true
 }
 
-// drop removes a record that is there. The slot's version counter stays.
+// drop removes a record that is there; key and it may be the cache's own. The slot's
+// version counter stays.
 func (s *state) drop(slot uint16, key []byte, it lru.Item) {
 	s.preserve(slot)
-	s.cache.Remove(slot, key)
 	s.sum -= itemTerms(slot, key, it)
+	s.cache.Remove(slot, key)
 }
 
 // touch moves an old record to the young end.

@@ -104,7 +104,7 @@ func allKeys(f *FSM) string {
 	var keys []string
 	for slot := range f.state.cache.Slots() {
 		for ref := range f.state.cache.Slot(slot) {
-			keys = append(keys, ref.Key)
+			keys = append(keys, string(ref.Key))
 		}
 	}
 	slices.Sort(keys)
@@ -222,6 +222,7 @@ func TestScanSkipsRecordsPastTheirDeadline(t *testing.T) {
 			}
 			cursor = res.Next
 		}
+		slices.Sort(got)
 		if wantPages := (len(want) + limit - 1) / limit; !slices.Equal(got, want) || pages != wantPages {
 			t.Errorf("limit %d: keys %q in %d pages, want %q in %d", limit, got, pages, want, wantPages)
 		}

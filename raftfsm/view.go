@@ -7,7 +7,7 @@ import (
 )
 
 // view is what a read sees: the state at a time of the reader's own. It lives under
-// the read lock.
+// the read lock, and so do the values that it shows.
 type view struct {
 	state *state
 	now   int64
@@ -30,8 +30,8 @@ func (v *view) Lookup(key []byte) (op.Record, bool) {
 
 func (v *view) Decision(id []byte) (op.Decision, bool) { return v.state.Decision(id) }
 
-func (v *view) Page(slot uint16, after, prefix []byte, limit int) ([]op.Keyed, bool) {
-	return v.state.page(slot, after, prefix, limit, v.now)
+func (v *view) Page(slot uint16, after, prefix []byte, limit, look int) ([]op.Keyed, []byte, int) {
+	return v.state.page(slot, after, prefix, limit, look, v.now)
 }
 
 // past reports whether deadline has come by now. A deadline of 0 never does.
@@ -45,24 +45,25 @@ func (s *state) lookup(slot uint16, key []byte, now int64) (op.Record, bool) {
 	return record(it), true
 }
 
-// page skips what is past its deadline. Each round asks the slot for twice as many
-// as the one before, so that even a slot full of such records takes few rounds.
-func (s *state) page(slot uint16, after, prefix []byte, limit int, now int64) (page []op.Keyed, more bool) {
-	for ask := limit + 1; ; ask *= 2 {
-		refs, rest := s.cache.Page(slot, after, prefix, ask)
+// page skips what is past its deadline. It looks for one record more than the limit, so
+// that there is a next only if there is more, or if it stopped short.
+func (s *state) page(slot uint16, after, prefix []byte, limit, look int, now int64) (page []op.Keyed, next []byte, looked int) {
+	for next = after; ; {
+		refs, rest, n := s.cache.Page(slot, next, prefix, limit+1-len(page), look-looked)
+		looked += n
 		for _, ref := range refs {
 			if past(ref.Deadline, now) {
 				continue
 			}
 			if len(page) == limit {
-				return page, true
+				return page, []byte(page[limit-1].Key), looked
 			}
-			page = append(page, op.Keyed{Key: ref.Key, Record: record(ref.Item)})
+			page = append(page, op.Keyed{Key: string(ref.Key), Record: record(ref.Item)})
 		}
-		if !rest {
-			return page, false
+		next = rest
+		if len(next) == 0 || looked >= look {
+			return page, next, looked
 		}
-		after = []byte(refs[len(refs)-1].Key)
 	}
 }
 

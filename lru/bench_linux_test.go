@@ -26,48 +26,57 @@ func benchCache() *Cache {
 }
 
 func BenchmarkGet(b *testing.B) {
-	c, key := benchCache(), make([]byte, 16)
+	c, key, answer := benchCache(), make([]byte, 16), make([]byte, 128)
 	b.ReportAllocs()
 	i := 0
+	done := reportCPU(b)
 	for b.Loop() {
-		if _, ok := c.Get(slotAt(i), keyAt(key, i)); !ok {
+		it, ok := c.Get(slotAt(i), keyAt(key, i))
+		if copy(answer, it.Value) != len(answer) || !ok {
 			b.Fatal("absent")
 		}
 		i = (i + 7919) % benchItems
 	}
+	done()
 }
 
 func BenchmarkPutReplace(b *testing.B) {
 	c, key, value := benchCache(), make([]byte, 16), make([]byte, 128)
 	b.ReportAllocs()
 	i := 0
+	done := reportCPU(b)
 	for b.Loop() {
 		c.Put(slotAt(i), keyAt(key, i), Item{Value: value})
 		i = (i + 7919) % benchItems
 	}
+	done()
 }
 
 func BenchmarkPutDeadline(b *testing.B) {
 	c, key, value := benchCache(), make([]byte, 16), make([]byte, 128)
 	b.ReportAllocs()
 	i, now := 0, int64(0)
+	done := reportCPU(b)
 	for b.Loop() {
 		now++
 		c.Put(slotAt(i), keyAt(key, i), Item{Value: value, Deadline: now + 60_000})
 		i = (i + 7919) % benchItems
 	}
+	done()
 }
 
 func BenchmarkPutInsertEvict(b *testing.B) {
 	c, key, value := benchCache(), make([]byte, 16), make([]byte, 128)
 	b.ReportAllocs()
 	i := benchItems
+	done := reportCPU(b)
 	for b.Loop() {
 		c.Put(slotAt(i), keyAt(key, i), Item{Value: value})
 		victim, _ := c.Oldest()
-		c.Remove(victim.Slot, []byte(victim.Key))
+		c.Remove(victim.Slot, victim.Key)
 		i++
 	}
+	done()
 }
 
 // BenchmarkTouch touches in the order of the list, so every touch moves an item.
@@ -75,10 +84,12 @@ func BenchmarkTouch(b *testing.B) {
 	c, key := benchCache(), make([]byte, 16)
 	b.ReportAllocs()
 	i := 0
+	done := reportCPU(b)
 	for b.Loop() {
 		if _, _, moved := c.Touch(slotAt(i), keyAt(key, i)); !moved {
 			b.Fatal("not moved")
 		}
 		i = (i + 1) % benchItems
 	}
+	done()
 }

@@ -1,0 +1,189 @@
+package lru
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// A cell holds what is of variable length: the number of its node (4 bytes), the key
+// and the value. Cells of one class have one size and lie side by side in chunks: one
+// that is given back is filled with the last of its class. So the memory held follows
+// the memory used, whatever the sizes do, at the cost of one copy of a cell for a
+// removal or a change of size.
+const (
+	cellHead = 4
+
+	fineStep    = 4       // bytes from one size to the next, for small cells
+	fineMax     = 1 << 10 // bytes of the largest small cell
+	fineChunk   = 32 << 10
+	coarseMax   = 16 << 10 // bytes of the largest cell that shares its chunk
+	coarseChunk = 128 << 10
+	coarseStep  = 9 // the number of cells per chunk falls by a part in so many from one size to the next
+
+	spareChunks = 4 // of one length
+)
+
+// Lasting is the length in bytes over which a value is never written over: it lies in an
+// allocation of its own, which a holder may keep. A value up to that length may change
+// with the next change of the cache.
+const Lasting = coarseMax
+
+// cells is the memory of all keys and values. A cell is known by its class and its
+// number in there; the classes are those of sizes, and behind them the one of cells that
+// are allocations of their own.
+type cells struct {
+	classes      []class
+	fineClasses  int // of small cells, which come first
+	fine, coarse *pool
+	singles      dense
+	single       vector[[]byte]
+	alone        int64 // bytes of single cells
+}
+
+// class is the cells of one size.
+type class struct {
+	dense
+	size     uint32
+	perChunk uint32
+	chunks   [][]byte
+	pool     *pool
+}
+
+func newCells() cells {
+	a := cells{fine: &pool{chunk: fineChunk}, coarse: &pool{chunk: coarseChunk}}
+	for size := fineStep; size <= fineMax; size += fineStep {
+		a.classes = append(a.classes, newClass(size, a.fine))
+	}
+	a.fineClasses = len(a.classes)
+	for n := coarseChunk / fineMax; n >= coarseChunk/coarseMax; n -= max(1, n/coarseStep) {
+		if size := coarseChunk / n; size > fineMax {
+			a.classes = append(a.classes, newClass(size, a.coarse))
+		}
+	}
+	return a
+}
+
+func newClass(size int, from *pool) class {
+	return class{size: uint32(size), perChunk: uint32(from.chunk / size), pool: from}
+}
+
+// classOf returns the class of the smallest cells that hold a key and a value of these
+// lengths.
+func (a *cells) classOf(key, value int) int {
+	size := cellHead + key + value
+	if size <= fineMax {
+		return (size+fineStep-1)/fineStep - 1
+	}
+	i, _ := slices.BinarySearchFunc(a.classes[a.fineClasses:], size, func(c class, size int) int { return int(c.size) - size })
+	return a.fineClasses + i
+}
+
+// isSingle reports whether cells of the class are allocations of their own.
+func (a *cells) isSingle(kind int) bool { return kind == len(a.classes) }
+
+// at returns a cell with all that its class has room for.
+func (a *cells) at(kind int, cell uint32) []byte {
+	if a.isSingle(kind) {
+		return *a.single.at(cell)
+	}
+	return a.classes[kind].at(cell)
+}
+
+func (c *class) at(cell uint32) []byte {
+	start := cell % c.perChunk * c.size
+	return c.chunks[cell/c.perChunk][start : start+c.size : start+c.size]
+}
+
+// take returns a cell for a key and a value of these lengths.
+func (a *cells) take(key, value int) (kind int, cell uint32) {
+	kind = a.classOf(key, value)
+	if a.isSingle(kind) {
+		cell = a.singles.take()
+		a.single.fit(a.singles.length)
+		size := cellHead + key + value
+		*a.single.at(cell) = make([]byte, size)
+		a.alone += int64(size)
+		return kind, cell
+	}
+	cell = a.classes[kind].take()
+	a.classes[kind].fit()
+	return kind, cell
+}
+
+// give gives a cell back. With moves, the node moved has its cell at this number from
+// now on.
+func (a *cells) give(kind int, cell uint32) (moved uint32, moves bool) {
+	if a.isSingle(kind) {
+		return a.giveSingle(cell)
+	}
+	c := &a.classes[kind]
+	from, moves := c.give(cell)
+	if moves {
+		moved = owner(c.at(from))
+		copy(c.at(cell), c.at(from))
+	}
+	c.fit()
+	return moved, moves
+}
+
+func (a *cells) giveSingle(cell uint32) (moved uint32, moves bool) {
+	at := a.single.at(cell)
+	a.alone -= int64(len(*at))
+	*at = nil
+	from, moves := a.singles.give(cell)
+	if moves {
+		last := a.single.at(from)
+		moved = owner(*last)
+		*at, *last = *last, nil
+	}
+	a.single.fit(a.singles.length)
+	return moved, moves
+}
+
+// fit gives the class the chunks that it needs, no more.
+func (c *class) fit() {
+	need := int((uint64(c.length) + uint64(c.perChunk) - 1) / uint64(c.perChunk))
+	for len(c.chunks) < need {
+		c.chunks = append(c.chunks, c.pool.take())
+	}
+	for last := len(c.chunks) - 1; last >= need; last-- {
+		c.pool.give(c.chunks[last])
+		c.chunks[last] = nil
+		c.chunks = c.chunks[:last]
+	}
+}
+
+// held returns the bytes of all chunks and single cells.
+func (a *cells) held() int64 { return a.fine.bytes() + a.coarse.bytes() + a.alone }
+
+// pool is chunks of one length. It keeps a few that no class needs.
+type pool struct {
+	chunk int // bytes
+	out   int // chunks that classes have
+	spare [][]byte
+}
+
+func (p *pool) take() []byte {
+	p.out++
+	last := len(p.spare) - 1
+	if last < 0 {
+		return make([]byte, p.chunk)
+	}
+	chunk := p.spare[last]
+	p.spare[last], p.spare = nil, p.spare[:last]
+	return chunk
+}
+
+func (p *pool) give(chunk []byte) {
+	p.out--
+	if len(p.spare) < spareChunks {
+		p.spare = append(p.spare, chunk)
+	}
+}
+
+func (p *pool) bytes() int64 { return int64(p.out+len(p.spare)) * int64(p.chunk) }
+
+// owner is the number of the node that a cell belongs to.
+func owner(cell []byte) uint32 { return binary.LittleEndian.Uint32(cell) }
+
+func setOwner(cell []byte, n uint32) { binary.LittleEndian.PutUint32(cell, n) }
