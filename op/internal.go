@@ -2,8 +2,8 @@ package op
 
 // Internal operations are proposed by a group's leader, never taken from clients.
 
-// Sweep removes up to Limit records, sessions and decisions past their end. Result:
-// Number is how many.
+// Sweep removes up to Limit records, sessions and decisions past their end, and records
+// that are over a limit since it was lowered. Result: Number is how many.
 type Sweep struct{ Limit int }
 
 func (Sweep) Code() Code                 { return CodeSweep }

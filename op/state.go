@@ -47,7 +47,8 @@ type State interface {
 	// nothing stood there.
 	Remove(key []byte) (version uint64, existed bool)
 	// Sweep removes up to limit records, sessions, and what is kept of transactions
-	// that are past their end, and returns how many.
+	// that are past their end, then records over a limit that was lowered, and returns how
+	// many.
 	Sweep(limit int) int
 	// Room makes room for grow more bytes that are not to be evicted, by removing what
 	// is past its deadline. It fails with KindOutOfMemory when what is never evicted
@@ -63,8 +64,8 @@ type State interface {
 	// CloseSession ends a session, with the answers kept for it, and reports whether it
 	// had not ended before.
 	CloseSession(id uint64) (existed bool)
-	// Configure sets the group's byte limit and evicts down to it, unless settings of a
-	// later epoch hold already.
+	// Configure sets the group's byte limit, unless settings of a later epoch hold
+	// already. What is over it is evicted by this entry and later ones, some by each.
 	Configure(s GroupSettings)
 }
 

@@ -280,7 +280,7 @@ func (f *FSM) SweepDue(clock int64) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	now := max(f.state.time, clock)
-	if next, ok := f.state.cache.NextDeadline(); ok && past(next.Deadline, now) {
+	if next, ok := f.state.cache.NextDeadline(); ok && past(next.Deadline, now) || f.state.overdue() {
 		return true
 	}
 	if x, ok := f.state.sessions.next(); ok && x.deadline <= now {

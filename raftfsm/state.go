@@ -26,7 +26,10 @@ type state struct {
 	versions [op.Slots]uint64
 	sum      uint64 // the digest but for the group's term, the sessions' and the transactions'
 
+	backlog int // evictions left to the entry being applied, where the limit has been lowered; see over
+
 	// Of the command being applied.
+	found    int64  // bytes before it
 	reserved int64  // bytes to be left for its answer
 	together bool   // evict only at its end
 	promised bool   // room has been kept for what it stores
@@ -37,6 +40,10 @@ type state struct {
 	counts   counts
 	saving   *snapshot // being written, nil if none
 }
+
+// maxBacklog is how many records an entry evicts beyond those that make room for its own,
+// so that a limit lowered by gigabytes does not stop all for seconds.
+const maxBacklog = 512
 
 // maxTime is the latest group time: no time to live that starts by then leaves 64 bits.
 const maxTime = math.MaxInt64 - op.MaxTTL
@@ -61,8 +68,10 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	for _, key := range e.Touches {
 		s.touch(key)
 	}
+	s.backlog = maxBacklog
 	results := make([]op.Result, len(commands))
 	for i, c := range commands {
+		s.found = s.bytes()
 		if c.Session == 0 {
 			results[i] = s.run(c.Op)
 		} else {
@@ -149,10 +158,11 @@ func (s *state) Remove(key []byte) (version uint64, existed bool) {
 }
 
 // Sweep removes records past their deadline, then sessions that have ended, then what
-// is kept of transactions past its end; the earliest first.
+// is kept of transactions past its end; the earliest first. Then it evicts what a lowered
+// limit has left.
 func (s *state) Sweep(limit int) int {
 	n := 0
-	for n < limit && s.removeEnded() {
+	for n < limit && (s.removeEnded() || s.overdue() && s.evictNext()) {
 		n++
 	}
 	return n
@@ -222,27 +232,51 @@ func (s *state) settle() {
 
 // reclaim removes what is past its deadline until grow more bytes fit or none is left.
 func (s *state) reclaim(grow int64) {
-	for s.bytes()+grow > s.settings.MaxBytes && s.removeEnded() {
+	for s.over(s.bytes()+grow) && s.removeEnded() {
 	}
+}
+
+// over reports whether something must go to keep to the limit. With what a command adds,
+// that is so at once; what a lowered limit has left goes bit by bit.
+func (s *state) over(bytes int64) bool {
+	if bytes <= s.settings.MaxBytes {
+		return false
+	}
+	if bytes <= s.found {
+		s.backlog--
+		return s.backlog >= 0
+	}
+	return true
+}
+
+// overdue reports whether a lowered limit has left something to be evicted.
+func (s *state) overdue() bool {
+	_, evictable := s.cache.Oldest()
+	return evictable && s.bytes() > s.settings.MaxBytes
 }
 
 func (s *state) removeEnded() bool { return s.expireNext() || s.endNext() || s.forgetNext() }
 
-// evict removes records from the old end until the limit holds or none is left in the
-// list. After a Store that is before the record just written: makeRoom has seen that
-// it fits beside what is never evicted.
+// evict removes records from the old end until the limit holds, as over has it, or none
+// is left in the list. After a Store that is before the record just written: makeRoom has
+// seen that it fits beside what is never evicted.
 func (s *state) evict() {
 	if s.together {
 		return
 	}
-	for s.bytes() > s.settings.MaxBytes {
-		victim, ok := s.cache.Oldest()
-		if !ok {
-			return
-		}
-		s.drop(victim.Slot, victim.Key, victim.Item)
-		s.counts.evicted++
+	for s.over(s.bytes()) && s.evictNext() {
 	}
+}
+
+// evictNext removes the record at the old end of the list.
+func (s *state) evictNext() bool {
+	victim, ok := s.cache.Oldest()
+	if !ok {
+		return false
+	}
+	s.drop(victim.Slot, victim.Key, victim.Item)
+	s.counts.evicted++
+	return true
 }
 
 // live returns the record at key, and removes one that is past its deadline.
