@@ -97,7 +97,7 @@ func auditTable(t fataler, c *Cache) []uint32 {
 
 func auditMemory(t fataler, c *Cache) {
 	t.Helper()
-	in, single := inUse(c.cells.singles), int64(0)
+	in, single, held := inUse(c.cells.singles), int64(0), map[*pool]int64{}
 	for i := range c.cells.singles.length {
 		single += int64(len(*c.cells.single.at(i)))
 	}
@@ -106,8 +106,20 @@ func auditMemory(t fataler, c *Cache) {
 	}
 	for _, class := range c.cells.classes {
 		in += inUse(class.dense)
-		if free := len(class.chunks)*int(class.perChunk) - int(class.length); free >= int(class.perChunk) {
-			t.Fatalf("the class of %d bytes has room for %d cells more", class.size, free)
+		bytes := 0
+		for i, chunk := range class.chunks {
+			if bytes += len(chunk); len(chunk) != class.pool.chunk && (i > 0 || len(class.chunks) > 1) {
+				t.Fatalf("the class of %d bytes has a chunk of %d", class.size, len(chunk))
+			}
+		}
+		held[class.pool] += int64(bytes)
+		if used := int(class.length * class.size); used > bytes || used+class.pool.chunk <= bytes || used == 0 && bytes > 0 {
+			t.Fatalf("the class of %d bytes holds %d for %d", class.size, bytes, used)
+		}
+	}
+	for pool, bytes := range held {
+		if bytes += int64(len(pool.spare) * pool.chunk); bytes != pool.held {
+			t.Fatalf("the chunks of %d bytes have %d together, want %d", pool.chunk, pool.held, bytes)
 		}
 	}
 	if in != c.length {

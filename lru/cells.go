@@ -15,12 +15,13 @@ const (
 
 	fineStep    = 4       // bytes from one size to the next, for small cells
 	fineMax     = 1 << 10 // bytes of the largest small cell
-	fineChunk   = 32 << 10
+	fineChunk   = 64 << 10
 	coarseMax   = 16 << 10 // bytes of the largest cell that shares its chunk
 	coarseChunk = 128 << 10
 	coarseStep  = 9 // the number of cells per chunk falls by a part in so many from one size to the next
 
-	spareChunks = 4 // of one length
+	spareChunks = 4  // of one length
+	parts       = 16 // of a chunk, one of which is the first that a class gets
 )
 
 // Lasting is the length in bytes over which a value is never written over: it lies in an
@@ -45,7 +46,7 @@ type class struct {
 	dense
 	size     uint32
 	perChunk uint32
-	chunks   [][]byte
+	chunks   [][]byte // a lone one may be shorter
 	pool     *pool
 }
 
@@ -143,45 +144,77 @@ func (a *cells) giveSingle(cell uint32) (moved uint32, moves bool) {
 // fit gives the class the chunks that it needs, no more.
 func (c *class) fit() {
 	need := int((uint64(c.length) + uint64(c.perChunk) - 1) / uint64(c.perChunk))
-	for len(c.chunks) < need {
-		c.chunks = append(c.chunks, c.pool.take())
-	}
-	for last := len(c.chunks) - 1; last >= need; last-- {
+	for last := len(c.chunks) - 1; last >= max(need, 1); last-- {
 		c.pool.give(c.chunks[last])
 		c.chunks[last] = nil
 		c.chunks = c.chunks[:last]
 	}
+	if need <= 1 {
+		c.fitFirst(int(c.length) * int(c.size))
+		return
+	}
+	if len(c.chunks) <= 1 {
+		c.fitFirst(c.pool.chunk)
+	}
+	for len(c.chunks) < need {
+		c.chunks = append(c.chunks, c.pool.take(c.pool.chunk))
+	}
+}
+
+// fitFirst gives a class without a second chunk a first one for need bytes. It grows when it
+// is full and shrinks when three quarters are free, so that a class of few cells does not
+// hold a whole chunk.
+func (c *class) fitFirst(need int) {
+	var first []byte
+	if len(c.chunks) > 0 {
+		first = c.chunks[0]
+	}
+	if need <= len(first) && need > len(first)/4 {
+		return
+	}
+	c.chunks = nil
+	if need > 0 {
+		c.chunks = [][]byte{c.pool.take(need)}
+		copy(c.chunks[0], first)
+	}
+	if len(first) > 0 {
+		c.pool.give(first)
+	}
 }
 
 // held returns the bytes of all chunks and single cells.
-func (a *cells) held() int64 { return a.fine.bytes() + a.coarse.bytes() + a.alone }
+func (a *cells) held() int64 { return a.fine.held + a.coarse.held + a.alone }
 
-// pool is chunks of one length. It keeps a few that no class needs.
+// pool is chunks of one length and of parts of it. It keeps a few whole ones that no class
+// needs.
 type pool struct {
-	chunk int // bytes
-	out   int // chunks that classes have
+	chunk int   // bytes of a whole chunk
+	held  int64 // bytes of all chunks
 	spare [][]byte
 }
 
-func (p *pool) take() []byte {
-	p.out++
-	last := len(p.spare) - 1
-	if last < 0 {
-		return make([]byte, p.chunk)
+// take returns a chunk for need bytes, of a part or two, four, eight … parts of a whole one.
+func (p *pool) take(need int) []byte {
+	length := p.chunk / parts
+	for length < need {
+		length *= 2
 	}
-	chunk := p.spare[last]
-	p.spare[last], p.spare = nil, p.spare[:last]
-	return chunk
+	if last := len(p.spare) - 1; last >= 0 && length == p.chunk {
+		chunk := p.spare[last]
+		p.spare[last], p.spare = nil, p.spare[:last]
+		return chunk
+	}
+	p.held += int64(length)
+	return make([]byte, length)
 }
 
 func (p *pool) give(chunk []byte) {
-	p.out--
-	if len(p.spare) < spareChunks {
+	if len(chunk) == p.chunk && len(p.spare) < spareChunks {
 		p.spare = append(p.spare, chunk)
+		return
 	}
+	p.held -= int64(len(chunk))
 }
-
-func (p *pool) bytes() int64 { return int64(p.out+len(p.spare)) * int64(p.chunk) }
 
 // owner is the number of the node that a cell belongs to.
 func owner(cell []byte) uint32 { return binary.LittleEndian.Uint32(cell) }

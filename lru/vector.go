@@ -1,7 +1,7 @@
 package lru
 
 // chunkLen is how many elements a chunk of a vector has.
-const chunkLen = 256
+const chunkLen = 512
 
 // vector is memory for elements that are numbered from 0 on. It grows and shrinks by
 // chunks, so that nothing is copied and no call waits for more than one chunk.
