@@ -59,6 +59,7 @@ type Cache struct {
 	protectedBytes int64
 	stamp          uint64
 	moved          uint64
+	sought         uint32 // the node that Seek found last, 0 if none or one was removed since
 }
 
 // New returns an empty cache.
@@ -90,6 +91,24 @@ func (c *Cache) Get(slot uint16, key []byte) (Item, bool) {
 	return c.item(n), true
 }
 
+// Seek is Get for the one who writes: it remembers where it found the item, for the
+// change that comes next.
+func (c *Cache) Seek(slot uint16, key []byte) (Item, bool) {
+	c.sought = c.find(slot, key)
+	if c.sought == 0 {
+		return Item{}, false
+	}
+	return c.item(c.sought), true
+}
+
+// locate is find for the one who writes.
+func (c *Cache) locate(slot uint16, key []byte) uint32 {
+	if n := c.sought; n != 0 && c.nodes.at(n).slot == slot && c.hasKey(n, key) {
+		return n
+	}
+	return c.find(slot, key)
+}
+
 // Put inserts or replaces the item at key, moves it to the young end and returns
 // what is stored, which is it with the next stamp. It evicts nothing. Key and value are
 // copied. It panics if they have more
@@ -98,7 +117,7 @@ func (c *Cache) Put(slot uint16, key []byte, it Item) Item {
 	if err := checkLengths(key, it.Value); err != nil {
 		panic("lru: " + err.Error())
 	}
-	n := c.find(slot, key)
+	n := c.locate(slot, key)
 	if n == 0 {
 		n = c.create(slot, key, it.Value)
 	} else {
@@ -111,7 +130,7 @@ func (c *Cache) Put(slot uint16, key []byte, it Item) Item {
 // Amend changes everything but the value of the item at key, moves it to the young
 // end and returns what is stored. It reports false, and does nothing, if there is none.
 func (c *Cache) Amend(slot uint16, key []byte, version uint64, deadline int64, protected bool) (Item, bool) {
-	n := c.find(slot, key)
+	n := c.locate(slot, key)
 	if n == 0 {
 		return Item{}, false
 	}
@@ -133,7 +152,7 @@ func (c *Cache) Touch(slot uint16, key []byte) (before, after Item, moved bool) 
 
 // Remove takes out the item at key and reports whether there was one.
 func (c *Cache) Remove(slot uint16, key []byte) bool {
-	n := c.find(slot, key)
+	n := c.locate(slot, key)
 	if n == 0 {
 		return false
 	}

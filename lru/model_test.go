@@ -231,6 +231,13 @@ func TestCacheIsItsModel(t *testing.T) {
 					t.Fatalf("Get(%d, %q) = %v, %v, want %v, %v", slot, key, got, ok, want, found)
 				}
 			},
+			"seek": func(t *rapid.T) {
+				slot, key := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key")
+				got, ok := c.Seek(slot, key)
+				if want, found := m.get(slot, key); ok != found || !sameItem(got, want) {
+					t.Fatalf("Seek(%d, %q) = %v, %v, want %v, %v", slot, key, got, ok, want, found)
+				}
+			},
 			"amend": func(t *rapid.T) {
 				slot, key, it := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key"), anyItem.Draw(t, "item")
 				got, ok := c.Amend(slot, key, it.Version, it.Deadline, it.Protected)

@@ -41,6 +41,7 @@ func (c *Cache) rewrite(i uint32, value []byte) {
 
 // destroy gives back a node that is in its slot's table only, and all it has.
 func (c *Cache) destroy(i uint32) {
+	c.sought = 0
 	n := c.nodes.at(i)
 	c.erase(i, n.slot, c.key(i))
 	c.giveCell(c.classOf(n), n.cell)

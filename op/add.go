@@ -101,7 +101,7 @@ func (o Add) Apply(s State) Result {
 	if o.TTL != 0 {
 		rec.Deadline = afterTTL(o.TTL, s.Now())
 	}
-	version, err := s.Store(o.Key, rec)
+	version, _, err := s.Store(o.Key, rec)
 	if err != nil {
 		return Fail(err)
 	}

@@ -34,10 +34,11 @@ func (o *overlay) Lookup(key []byte) (Record, bool) {
 
 // Store keeps r without a version: it gets one when the write is real, and nothing
 // can be asked about it before.
-func (o *overlay) Store(key []byte, r Record) (uint64, *Error) {
+func (o *overlay) Store(key []byte, r Record) (version uint64, replaced bool, err *Error) {
+	_, replaced = o.Lookup(key)
 	r.Version = 0
 	o.set(key, &r)
-	return 0, o.fits()
+	return 0, replaced, o.fits()
 }
 
 func (o *overlay) Amend(key []byte, deadline int64, protected bool) uint64 {

@@ -51,19 +51,26 @@ func (r *reader) set() Op {
 	}
 }
 
-// Apply stores the value.
+// Apply stores the value. Most sets need not know what stands there.
 func (o Set) Apply(s State) Result {
+	if o.Cond.Kind == CondNone && !o.KeepTTL {
+		return o.store(s, afterTTL(o.TTL, s.Now()))
+	}
 	old, found, res, ok := o.Cond.judge(s, o.Key)
 	if !ok {
 		return res
 	}
-	rec := Record{Value: o.Value, Deadline: afterTTL(o.TTL, s.Now()), Protected: o.Protect}
+	deadline := afterTTL(o.TTL, s.Now())
 	if o.KeepTTL && found {
-		rec.Deadline = old.Deadline
+		deadline = old.Deadline
 	}
-	version, err := s.Store(o.Key, rec)
+	return o.store(s, deadline)
+}
+
+func (o Set) store(s State, deadline int64) Result {
+	version, replaced, err := s.Store(o.Key, Record{Value: o.Value, Deadline: deadline, Protected: o.Protect})
 	if err != nil {
 		return Fail(err)
 	}
-	return Result{Version: version, Found: found}
+	return Result{Version: version, Found: replaced}
 }

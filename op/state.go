@@ -35,11 +35,12 @@ type Keyed struct {
 type State interface {
 	View
 	Transactions
-	// Store puts r at key under the slot's next version, which it returns, makes
+	// Store puts r at key under the slot's next version, which it returns, with whether
+	// something stood there, makes
 	// it the most recently used, and evicts others to stay under the group's byte
 	// limit. It fails with KindOutOfMemory, and changes nothing, when protected
 	// records leave no room.
-	Store(key []byte, r Record) (version uint64, err *Error)
+	Store(key []byte, r Record) (version uint64, replaced bool, err *Error)
 	// Amend changes the deadline and protection of an existing record, like Store
 	// but without a new value. The key must be there.
 	Amend(key []byte, deadline int64, protected bool) (version uint64)

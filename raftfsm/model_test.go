@@ -152,26 +152,26 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.hash, q.hash), cmp.Compare(p.key, q.key))
 }
 
-func (m *model) Store(key []byte, r op.Record) (uint64, *op.Error) {
+func (m *model) Store(key []byte, r op.Record) (version uint64, replaced bool, err *op.Error) {
 	k := string(key)
 	if m.past(m.records[k], m.time) {
 		delete(m.records, k)
 	}
-	old, replaces := m.records[k]
+	old, replaced := m.records[k]
 	delete(m.records, k)
 	cost := 64 + int64(len(k)+len(r.Value))
 	m.reclaim(cost)
 	room := m.limit - m.pinned(nil)
-	if replaces {
+	if replaced {
 		m.records[k] = old
 	}
 	if cost > room {
-		return 0, &op.Error{Kind: op.KindOutOfMemory, Message: "no room"}
+		return 0, false, &op.Error{Kind: op.KindOutOfMemory, Message: "no room"}
 	}
-	version := m.nextVersion(key)
+	version = m.nextVersion(key)
 	m.put(k, lru.Item{Value: bytes.Clone(r.Value), Version: version, Deadline: r.Deadline, Protected: r.Protected})
 	m.evict()
-	return version, nil
+	return version, replaced, nil
 }
 
 func (m *model) Amend(key []byte, deadline int64, protected bool) uint64 {

@@ -110,17 +110,17 @@ func (s *state) Page(slot uint16, after, prefix []byte, limit, look int) ([]op.K
 
 // Store puts a copy of r at key. Room is made from records past their deadline
 // first, protected ones too, then from the old end of the list.
-func (s *state) Store(key []byte, r op.Record) (uint64, *op.Error) {
+func (s *state) Store(key []byte, r op.Record) (version uint64, replaced bool, err *op.Error) {
 	slot := op.SlotOf(key)
-	old, replaces := s.live(slot, key)
+	old, replaced := s.live(slot, key)
 	var terms uint64 // of old, whose value may be gone once there is room
-	if replaces {
+	if replaced {
 		terms = itemTerms(slot, key, old)
 	}
-	if err := s.makeRoom(key, r, old, replaces); err != nil {
-		return 0, err
+	if err := s.makeRoom(key, r, old, replaced); err != nil {
+		return 0, false, err
 	}
-	version := s.nextVersion(slot)
+	version = s.nextVersion(slot)
 	if mutant.ReuseVersion {
 		version = old.Version + 1
 	}
@@ -130,7 +130,7 @@ func (s *state) Store(key []byte, r op.Record) (uint64, *op.Error) {
 	})
 	s.sum += itemTerms(slot, key, it)
 	s.evict()
-	return version, nil
+	return version, replaced, nil
 }
 
 // Amend changes the deadline and protection of the record at key.
@@ -281,7 +281,7 @@ func (s *state) evictNext() bool {
 
 // live returns the record at key, and removes one that is past its deadline.
 func (s *state) live(slot uint16, key []byte) (lru.Item, bool) {
-	it, ok := s.cache.Get(slot, key)
+	it, ok := s.cache.Seek(slot, key)
 	if ok && past(it.Deadline, s.time) {
 		s.drop(slot, key, it)
 		s.counts.expired++

@@ -93,7 +93,7 @@ func (s *state) carryOut(effects []op.Effect) []op.Item {
 		if e.Removes {
 			items[i].Version, _ = s.Remove(e.Key)
 		} else {
-			items[i].Version, _ = s.Store(e.Key, e.Record) // promised: it is not refused
+			items[i].Version, _, _ = s.Store(e.Key, e.Record) // promised: it is not refused
 		}
 	}
 	return items
