@@ -24,7 +24,7 @@ func (g *group) read(o op.Read, level op.Level, bound uint64, reply op.Replier) 
 	case op.Bounded:
 		g.freshness.add(time.Duration(bound)*time.Millisecond, func(fresh bool) {
 			if fresh {
-				reply.Reply(g.readNow(o))
+				g.readNow(o, reply)
 			} else {
 				reply.Reply(op.Fail(g.behind("cannot show how old it is")))
 			}
@@ -41,13 +41,21 @@ func (g *group) read(o op.Read, level op.Level, bound uint64, reply op.Replier) 
 		if !g.replica.caughtUp() {
 			reply.Reply(op.Fail(g.behind("has started and is catching up")))
 		} else {
-			reply.Reply(g.readNow(o))
+			g.readNow(o, reply)
 		}
 	}
 }
 
-func (g *group) readNow(o op.Read) op.Result {
-	return g.fsm.Read(o, g.node.cfg.Clock(), g.hints.add)
+// readNow answers o from the state as it is. The answer's values lie in memory that is
+// used again, since reply keeps nothing.
+func (g *group) readNow(o op.Read, reply op.Replier) {
+	lent := g.node.values.Get().(*[]byte)
+	res, memory := g.fsm.ReadInto((*lent)[:0], o, g.node.cfg.Clock(), g.hints.add)
+	reply.Reply(res)
+	if cap(memory) <= keptMemory {
+		*lent = memory
+	}
+	g.node.values.Put(lent)
 }
 
 // sessionRead waits for the replica to reach the bound.
@@ -64,7 +72,7 @@ func (g *group) readSession(o op.Read, bound uint64, reply op.Replier) {
 	case bound == 0:
 		g.read(o, op.Local, 0, reply)
 	case mutant.SessionAtOnce || g.fsm.Applied() >= bound:
-		reply.Reply(g.readNow(o))
+		g.readNow(o, reply)
 	case !g.sessions.add(sessionRead{bound, o, reply}):
 		reply.Reply(op.Fail(g.behind("has too many session reads waiting, or is stopping")))
 	}
@@ -79,7 +87,7 @@ func (g *group) sessionRound(ctx context.Context, waiting []sessionRead) {
 		if err := g.fsm.Wait(ctx, r.bound); err != nil {
 			g.notReached(r)
 		} else {
-			r.reply.Reply(g.readNow(r.op))
+			g.readNow(r.op, r.reply)
 		}
 	}
 }
@@ -101,7 +109,7 @@ func (g *group) notReached(r sessionRead) {
 			r.reply.Reply(op.Fail(op.Invalid("bound", "is index %d, as a session token or an answer told; "+
 				"the log of group %d ends at %d: that was before a restore, or in another cluster", r.bound, g.id, applied)))
 		default:
-			r.reply.Reply(g.readNow(r.op))
+			g.readNow(r.op, r.reply)
 		}
 	})
 }

@@ -38,12 +38,16 @@ type Node struct {
 	clusterOps chan struct{} // bounds the cluster operations under way
 	forwarded  chan struct{} // bounds the requests of other nodes being served
 	txns       chan struct{} // bounds the transactions that are coordinated here
+	values     sync.Pool     // of *[]byte, for the values of one answer each
 	mapKick    chan struct{}
 	flusher    *flusher
 	ctx        context.Context
 	stop       context.CancelFunc
 	background tasks
 }
+
+// keptMemory bounds, in bytes, the memory that is kept of one answer.
+const keptMemory = 64 << 10
 
 // maxClusterOps is how many cluster operations a node works on at once.
 const maxClusterOps = 32
@@ -60,6 +64,7 @@ func New(cfg Config) (*Node, error) {
 		clusterOps:   make(chan struct{}, maxClusterOps),
 		forwarded:    make(chan struct{}, maxForwarded),
 		txns:         make(chan struct{}, maxTxns),
+		values:       sync.Pool{New: func() any { return new([]byte) }},
 		mapKick:      make(chan struct{}, 1),
 		flusher:      newFlusher(),
 		failed:       make(chan error, 1),
