@@ -46,7 +46,7 @@ func readFlag() cli.Flag {
 }
 
 func logKindFlag() cli.Flag {
-	return &cli.StringFlag{Name: "log", Usage: "`KIND` of the log on disk: wal, shared or bolt; fixed for a data directory (default: the directory's, wal for a new one)"}
+	return &cli.StringFlag{Name: "log", Usage: "`KIND` of the log on disk: wal, shared or bolt; fixed for a data directory (default: the directory's, shared for a new one)"}
 }
 
 // logKind returns the kind that --log asks for, "" for none.

@@ -29,7 +29,7 @@ type Config struct {
 	OnStall    func(what string, since time.Time)
 
 	// Log is the kind of the replicas' logs; "" for the one that the directory has, and
-	// LogWAL in a fresh one.
+	// LogShared in a fresh one.
 	Log LogKind
 	// CacheBytes bounds the recent log entries that a replica holds in memory,
 	// bookkeeping included; 0 for 8 MiB.

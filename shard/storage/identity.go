@@ -41,7 +41,7 @@ type Identity struct {
 func newIdentity(node string, log LogKind) Identity {
 	var b [incarnationBytes]byte
 	rand.Read(b[:]) // never fails
-	return Identity{Format: identityFormat, Node: node, Incarnation: hex.EncodeToString(b[:]), Log: cmp.Or(log, LogWAL)}
+	return Identity{Format: identityFormat, Node: node, Incarnation: hex.EncodeToString(b[:]), Log: cmp.Or(log, LogShared)}
 }
 
 // clone returns a copy that shares no memory with id.
@@ -123,7 +123,7 @@ func decodeIdentity(b []byte) (Identity, error) {
 	if err := d.Decode(&id); err != nil {
 		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}
-	id.Log = cmp.Or(id.Log, LogWAL)
+	id.Log = cmp.Or(id.Log, LogWAL) // what there was before a directory said it
 	if err := id.check(); err != nil {
 		return Identity{}, fmt.Errorf("%w: %v; %s", ErrDamaged, err, adviseRestore)
 	}

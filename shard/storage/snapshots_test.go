@@ -132,10 +132,9 @@ func TestReplicaIsRefused(t *testing.T) {
 			f(t, names[0])
 		}
 	}
-	for name, damage := range map[string]func(*testing.T, string){
+	type damages map[string]func(*testing.T, string)
+	common := damages{
 		"without its stable store": remove(stableFile),
-		"without its log":          remove(logDir),
-		"without log metadata":     remove(logDir, "wal-meta.db"),
 		"without its snapshots":    remove(snapshotsDir),
 		"with a gap before its log": eachSnapshot(func(t *testing.T, snapshot string) {
 			if err := os.RemoveAll(snapshot); err != nil {
@@ -151,6 +150,10 @@ func TestReplicaIsRefused(t *testing.T) {
 			write(t, filepath.Join(snapshot, snapshotMeta), "{")
 		}),
 		"with a stable store that is none": func(t *testing.T, path string) { write(t, replica(path, stableFile), string(make([]byte, 64<<10))) },
+	}
+	ofWAL := damages{
+		"without its log":      remove(logDir),
+		"without log metadata": remove(logDir, "wal-meta.db"),
 		"without a sealed segment": func(t *testing.T, path string) {
 			names, err := filepath.Glob(replica(path, logDir, "*.wal"))
 			if err != nil || len(names) < 2 {
@@ -169,11 +172,14 @@ func TestReplicaIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	check := func(kind LogKind, name string, damage func(*testing.T, string)) {
+		t.Run(string(kind)+"/"+name, func(t *testing.T) {
 			t.Parallel()
 			path := t.TempDir()
-			d := openDir(t, path)
+			cfg := testConfig()
+			cfg.Log = kind
+			d := openDirWith(t, path, cfg)
 			r := openReplica(t, d)
 			for i := uint64(1); i <= 20; i++ {
 				store(t, r.Logs, entry(i, 1, 700))
@@ -192,6 +198,14 @@ func TestReplicaIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, kind := range LogKinds() {
+		for name, damage := range common {
+			check(kind, name, damage)
+		}
+	}
+	for name, damage := range ofWAL {
+		check(LogWAL, name, damage)
 	}
 }
 

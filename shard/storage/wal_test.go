@@ -389,7 +389,9 @@ func TestRestOfSegmentIsClearedBeforeWritingOn(t *testing.T) {
 func TestSegmentThatWasNotAllocatedInFullIsAllocatedAgain(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
-	d := openDir(t, path)
+	cfg := testConfig()
+	cfg.Log = LogWAL
+	d := openDirWith(t, path, cfg)
 	r := openReplica(t, d)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
