@@ -96,7 +96,7 @@ func TestNodeWithoutAllOfItsLogIsRefused(t *testing.T) {
 	log, ok := map[string]struct{ segments, gone string }{
 		"wal":    {filepath.Join("groups", "1.1", "log", "*.wal"), "must not vote again"},
 		"shared": {filepath.Join("log", "*.seg"), "damaged"},
-	}[cmp.Or(*logFlag, "wal")]
+	}[cmp.Or(*logFlag, "shared")]
 	if !ok {
 		t.Skipf("a log of the kind %s has no segments", *logFlag)
 	}
