@@ -11,8 +11,8 @@ import (
 var errBusy = errors.New("busy")
 
 // Call sends a request to a node, for its Config.Handle, and returns the answer. It
-// waits ReconnectWait for a lost connection, and CallTimeout in all unless ctx ends
-// sooner. ErrUnreachable means that the request was certainly not handled; after any
+// waits ReconnectWait for a lost connection, unless the node is gone, and CallTimeout in
+// all unless ctx ends sooner. ErrUnreachable means that the request was certainly not handled; after any
 // other error it may have been. A [RemoteError] is the handler's own.
 func (n *Network) Call(ctx context.Context, node string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CallTimeout)
@@ -21,7 +21,7 @@ func (n *Network) Call(ctx context.Context, node string, request []byte) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	s, err := l.await(ctx, n.cfg.ReconnectWait)
+	s, err := l.await(ctx, n.cfg.ReconnectWait, false)
 	if err != nil {
 		return nil, err
 	}

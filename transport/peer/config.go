@@ -32,6 +32,11 @@ type Config struct {
 	// request is its own to keep. Errors travel as text. Nil: calls are refused.
 	Handle func(ctx context.Context, from From, request []byte) ([]byte, error)
 
+	// Departed is told that a node's process is gone: its connections have ended and
+	// its host refuses another. It is told so again, with gone false, once the node is
+	// back. It must not block, nor call the Network. Nil: nobody is told.
+	Departed func(node string, gone bool)
+
 	Logger *slog.Logger // nil: slog.Default()
 
 	DialTimeout      time.Duration // to open a connection; 1 s
@@ -66,6 +71,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Handle == nil {
 		c.Handle = func(context.Context, From, []byte) ([]byte, error) { return nil, errors.New("calls are not served") }
+	}
+	if c.Departed == nil {
+		c.Departed = func(string, bool) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -3,10 +3,13 @@
 //
 // # Connections
 //
-// Each node dials each other node that it has something to say to and keeps that
-// one connection: its requests go out on it, the answers come back. So there is one
-// connection per ordered pair of nodes, however many groups they share. A snapshot
-// travels on a connection of its own, so that it holds nothing up.
+// Each node dials each other node that it has something to say to, or that has dialled
+// it, and keeps that one connection: its requests go out on it, the answers come back.
+// So there is one connection per ordered pair of nodes, however many groups they share.
+// A snapshot travels on a connection of its own, so that it holds nothing up.
+//
+// The end of a process ends its connections, and its host refuses others: then the node
+// is called gone, see [Config]. Silence never is.
 //
 // Both sides introduce themselves first, see [Identity]. Raft messages pass only
 // between members of one cluster that know each other; calls pass also between

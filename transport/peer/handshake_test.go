@@ -150,8 +150,9 @@ func TestSetSelfShakesHandsAnew(t *testing.T) {
 			t.Error("the old connection is still there")
 		}
 		err := transportOf(a, "a/1/1").AppendEntries("b/1/1", "", &raft.AppendEntriesRequest{}, &raft.AppendEntriesResponse{})
-		if err != nil || verified.Load() != 2 {
-			t.Errorf("after: %v, %d verified, want 2", err, verified.Load())
+		synctest.Wait()
+		if err != nil || verified.Load() != 4 { // both connections, on both sides
+			t.Errorf("after: %v, %d verified, want 4", err, verified.Load())
 		}
 		if err := a.SetSelf(Identity{Node: "a/b"}); err == nil {
 			t.Error("a node id with a slash was taken")

@@ -9,21 +9,27 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// Pauses between attempts to connect: from 20–50 ms, doubling, to at most 500 ms. A
-// session that lasted as long as steadyAfter starts the row again.
+// Pauses between attempts to connect: from 5–12 ms, doubling, to at most 500 ms. A
+// session that lasted as long as steadyAfter starts the row again, with no pause.
 const (
-	minPause    = 20 * time.Millisecond
+	minPause    = 5 * time.Millisecond
 	maxPause    = 500 * time.Millisecond
 	steadyAfter = time.Second
+	// seekFor is how long after a session the node is looked for where it was, rather
+	// than where its address says: a name can have several places, of which one may
+	// refuse while another is only silent.
+	seekFor = 500 * time.Millisecond
 )
 
 // link keeps a connection to one node, for as long as the Network lives.
 type link struct {
-	net  *Network
-	node string
+	net      *Network
+	node     string
+	presence presence
 
 	mu      sync.Mutex
 	session *session      // nil while there is no connection
@@ -32,48 +38,78 @@ type link struct {
 }
 
 func newLink(n *Network, node string) *link {
-	return &link{net: n, node: node, changed: make(chan struct{})}
+	l := &link{net: n, node: node, changed: make(chan struct{})}
+	l.presence.tell = func(gone bool) { n.tellDeparture(node, gone) }
+	return l
 }
 
 // run connects, serves the connection until it ends, and begins again.
 func (l *link) run() {
 	ctx := l.net.ctx
 	pause := minPause
+	var ended place
 	for {
-		s, err := l.connect(ctx)
-		if err != nil {
-			l.down(err)
-		} else {
+		s, err := l.connect(ctx, ended)
+		switch {
+		case err == nil:
 			l.up(s)
 			started := time.Now()
 			l.down(s.run())
+			ended = place{s.stream.RemoteAddr().String(), time.Now()}
 			if time.Since(started) >= steadyAfter {
-				pause = minPause
+				pause = 0
 			}
+		case errors.Is(err, errRefused):
+			l.presence.refuse()
+			ended = place{}
+			l.down(err)
+		default:
+			l.down(err)
 		}
 		select {
 		case <-ctx.Done():
 			l.down(ErrClosed)
 			return
-		case <-time.After(pause + rand.N(pause*3/2)):
+		case <-time.After(pause + rand.N(pause*3/2+1)):
 		}
-		pause = min(2*pause, maxPause*2/5)
+		pause = min(max(2*pause, minPause), maxPause*2/5)
 	}
 }
 
-func (l *link) connect(ctx context.Context) (*session, error) {
-	s, r, member, err := l.net.open(ctx, l.node, forTraffic)
+// place is where a session led to until it ended. The zero place is nowhere.
+type place struct {
+	addr string
+	at   time.Time
+}
+
+// errRefused means that the place where a session has just ended refuses another. It
+// says that nobody listens there, and so that the process has ended.
+var errRefused = errors.New("nobody listens there any more")
+
+// connect opens a session, at first where the one before has ended.
+func (l *link) connect(ctx context.Context, ended place) (*session, error) {
+	var at string
+	if time.Since(ended.at) < seekFor {
+		at = ended.addr
+	}
+	s, r, member, err := l.net.open(ctx, l.node, at, forTraffic)
+	if at != "" && errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w: %w", errRefused, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return newSession(l, s, r, member), nil
 }
 
-// open dials a node and shakes hands. The caller must drop the connection.
-func (n *Network) open(ctx context.Context, node string, p purpose) (*stream, *bufio.Reader, bool, error) {
-	addr, ok := n.cfg.Address(node)
-	if !ok {
-		return nil, nil, false, fmt.Errorf("the address of node %q is not known", node)
+// open dials a node, at its address unless another is given, and shakes hands. The
+// caller must drop the connection.
+func (n *Network) open(ctx context.Context, node, addr string, p purpose) (*stream, *bufio.Reader, bool, error) {
+	if addr == "" {
+		var ok bool
+		if addr, ok = n.cfg.Address(node); !ok {
+			return nil, nil, false, fmt.Errorf("the address of node %q is not known", node)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.DialTimeout)
 	defer cancel()
@@ -109,9 +145,10 @@ func (l *link) current() *session {
 }
 
 // await returns the connection. If there is none it waits for one as long as
-// patience, at most until ctx ends. While the link's first attempt to connect is
-// under way it waits for that in any case, so that a node's first vote is not lost.
-func (l *link) await(ctx context.Context, patience time.Duration) (*session, error) {
+// patience, at most until ctx ends; for a node that is gone only if evenGone. While the
+// link's first attempt to connect is under way it waits for that in any case, so that a
+// node's first vote is not lost.
+func (l *link) await(ctx context.Context, patience time.Duration, evenGone bool) (*session, error) {
 	var expired <-chan time.Time // nil, which never comes, during the first attempt
 	for {
 		l.mu.Lock()
@@ -119,6 +156,9 @@ func (l *link) await(ctx context.Context, patience time.Duration) (*session, err
 		l.mu.Unlock()
 		if s != nil {
 			return s, nil
+		}
+		if err != nil && !evenGone && l.presence.isGone() {
+			return nil, l.unreachable(err)
 		}
 		if err != nil && expired == nil {
 			if patience == 0 || errors.Is(err, ErrClosed) {
@@ -146,6 +186,7 @@ func (l *link) unreachable(reason error) error {
 
 func (l *link) up(s *session) {
 	l.set(s, nil)
+	l.presence.reached()
 	l.net.log.Debug("connected to peer", "node", l.node, "member", s.member)
 }
 

@@ -26,8 +26,8 @@ func TestReachable(t *testing.T) {
 		if !a.Reachable("b") {
 			t.Error("after a quiet minute the node is not reachable")
 		}
-		if b.Reachable("a") {
-			t.Error("b never dialled, and has a connection")
+		if !b.Reachable("a") {
+			t.Error("b was dialled by a fellow member, and has not dialled it")
 		}
 		w.fabric.CutOneWay("b", "a")
 		time.Sleep(1600 * time.Millisecond)

@@ -23,7 +23,8 @@ type Fabric struct {
 	listeners map[string]*memoryListener
 	conns     map[*memoryConn]struct{}
 	cuts      map[route]bool
-	changed   chan struct{} // closed, and replaced, when listeners or cuts change
+	refusals  map[route]bool // dialling is refused
+	changed   chan struct{}  // closed, and replaced, when listeners or cuts change
 }
 
 // route is one direction between two nodes.
@@ -36,6 +37,7 @@ func NewFabric() *Fabric {
 		listeners: make(map[string]*memoryListener),
 		conns:     make(map[*memoryConn]struct{}),
 		cuts:      make(map[route]bool),
+		refusals:  make(map[route]bool),
 		changed:   make(chan struct{}),
 	}
 }
@@ -64,6 +66,14 @@ func (f *Fabric) Cut(a, b string) { f.setCuts(true, route{a, b}, route{b, a}) }
 // CutOneWay keeps what from sends from arriving at to.
 func (f *Fabric) CutOneWay(from, to string) { f.setCuts(true, route{from, to}) }
 
+// Refuse has all refused that from dials at to, as a firewall does or a host on which
+// nobody listens. Connections stay as they are.
+func (f *Fabric) Refuse(from, to string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusals[route{from, to}] = true
+}
+
 // Isolate cuts a node off from all the others that exist.
 func (f *Fabric) Isolate(node string) {
 	f.mu.Lock()
@@ -77,14 +87,15 @@ func (f *Fabric) Isolate(node string) {
 	f.setCuts(true, routes...)
 }
 
-// Heal ends what Cut and CutOneWay did between two nodes.
+// Heal ends what Cut, CutOneWay and Refuse did between two nodes.
 func (f *Fabric) Heal(a, b string) { f.setCuts(false, route{a, b}, route{b, a}) }
 
-// HealAll ends all cuts.
+// HealAll ends all cuts and refusals.
 func (f *Fabric) HealAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.cuts)
+	clear(f.refusals)
 	f.changeLocked()
 }
 
@@ -109,6 +120,7 @@ func (f *Fabric) setCuts(cut bool, routes ...route) {
 			f.cuts[r] = true
 		} else {
 			delete(f.cuts, r)
+			delete(f.refusals, r)
 		}
 	}
 	f.changeLocked()
@@ -141,7 +153,7 @@ func (f *Fabric) dial(ctx context.Context, from, to string) (net.Conn, error) {
 		if !f.cuts[route{from, to}] && !f.cuts[route{to, from}] {
 			defer f.mu.Unlock()
 			l := f.listeners[to]
-			if l == nil {
+			if l == nil || f.refusals[route{from, to}] {
 				return nil, fmt.Errorf("dialling %q: %w", to, syscall.ECONNREFUSED)
 			}
 			return l.connectLocked(from), nil

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -144,6 +145,42 @@ func (n *Network) Reachable(node string) bool {
 	}
 	s := l.current()
 	return s != nil && s.stream.quiet() < n.cfg.SilenceTimeout/2
+}
+
+// tellDeparture hands on what a node's connections tell. Once the Network is closed
+// they end for no fault of the node.
+func (n *Network) tellDeparture(node string, gone bool) {
+	if n.ctx.Err() == nil {
+		n.cfg.Departed(node, gone)
+	}
+}
+
+// Stand makes the replica id of this node stand for election at once, as if its leader
+// had asked it to: without a pre-vote, and with the votes of those who still believe in
+// a leader. Raft does so even with a replica that leads.
+func (n *Network) Stand(id raft.ServerID) error {
+	r, err := n.own(id)
+	if err != nil {
+		return err
+	}
+	return r.stand()
+}
+
+// Settle returns once raft has handled all that had arrived for the replica id of this
+// node, or with ctx's error. The replica must have had a leader.
+func (n *Network) Settle(ctx context.Context, id raft.ServerID) error {
+	r, err := n.own(id)
+	if err != nil {
+		return err
+	}
+	return r.settle(ctx)
+}
+
+func (n *Network) own(id raft.ServerID) (*replica, error) {
+	if r := n.replica([]byte(id)); r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("peer: no replica %q here", id)
 }
 
 func (n *Network) identity() Identity {

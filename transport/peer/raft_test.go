@@ -127,11 +127,7 @@ func group(t *testing.T, number int, nodes ...*Network) []*member {
 // its patience has run out.
 func elect(t *testing.T, n *Network, members []*member) []*member {
 	t.Helper()
-	tr := transportOf(n, "elector/0/0")
-	defer tr.Close()
-	first := members[0]
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
-	if err := tr.TimeoutNow(first.id, raft.ServerAddress(first.id), request, &raft.TimeoutNowResponse{}); err != nil {
+	if err := n.Stand(members[0].id); err != nil {
 		t.Fatal(err)
 	}
 	return members

@@ -77,6 +77,49 @@ func (r *replica) offer(c *inbound, id uint64, request any) error {
 	return nil
 }
 
+// stand hands raft a TimeoutNow that nobody sent, without waiting.
+func (r *replica) stand() error {
+	_, err := r.prompt(&raft.TimeoutNowRequest{RPCHeader: r.header()})
+	return err
+}
+
+// settle waits until raft has handled what has arrived, by a message behind all that: an
+// append of term 0, which raft answers and ignores.
+func (r *replica) settle(ctx context.Context) error {
+	responses, err := r.prompt(&raft.AppendEntriesRequest{RPCHeader: r.header()})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-responses:
+		return nil
+	case <-r.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *replica) header() raft.RPCHeader {
+	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(r.id), Addr: []byte(r.id)}
+}
+
+// prompt queues a request of our own for raft, without waiting.
+func (r *replica) prompt(request any) (<-chan raft.RPCResponse, error) {
+	responses := make(chan raft.RPCResponse, 1) // raft never waits for us
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	select {
+	case r.rpcs <- raft.RPC{Command: request, RespChan: responses}:
+		return responses, nil
+	default:
+		return nil, errQueueFull
+	}
+}
+
 // answer sends raft's answers home, in the order of the questions: raft's main loop
 // answers each before it takes the next.
 func (r *replica) answer() {
@@ -173,7 +216,7 @@ func (r *replica) send(to raft.ServerID, k kind, timeout, patience time.Duration
 	if err != nil {
 		return err
 	}
-	s, err := l.await(ctx, patience)
+	s, err := l.await(ctx, patience, true)
 	if err != nil {
 		return err
 	}

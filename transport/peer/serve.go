@@ -72,6 +72,20 @@ func (n *Network) serve(conn net.Conn) {
 	}
 }
 
+// hear notes that a node has connected, and until the call of what it returns that this
+// lasts. A fellow member is dialled as well, so that its end is noticed.
+func (n *Network) hear(from From) (ended func()) {
+	if !from.Member {
+		return func() {}
+	}
+	l, err := n.link(from.Node)
+	if err != nil {
+		return func() {} // the Network is closed
+	}
+	l.presence.opened()
+	return l.presence.ended
+}
+
 func (n *Network) logRefusal(conn net.Conn, err error) {
 	var refused *refusedError
 	switch {
@@ -110,7 +124,9 @@ func (c *inbound) run() error {
 			c.end(err)
 		}
 	})
+	ended := c.net.hear(c.from)
 	err := c.read()
+	ended()
 	c.end(err)
 	c.wg.Wait()
 	return err

@@ -41,7 +41,7 @@ func (r *replica) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, reques
 	case <-r.ctx.Done():
 		return ErrClosed
 	}
-	s, reader, member, err := n.open(r.ctx, node, forSnapshot)
+	s, reader, member, err := n.open(r.ctx, node, "", forSnapshot)
 	if err != nil {
 		return err
 	}
