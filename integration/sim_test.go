@@ -148,7 +148,7 @@ func (c *simCluster) start(id string) error {
 	}
 	self := peer.Identity{Cluster: s.store.Identity().Cluster, Node: id, Incarnation: s.store.Identity().Incarnation}
 	net, err := c.fabric.Network(peer.Config{
-		Self: self, Logger: c.logs,
+		Self: self, Logger: c.logs, Departed: node.Departed,
 		Verify: func(remote peer.Identity) error { return node.Verify(remote.Node, remote.Incarnation) },
 		Handle: func(ctx context.Context, from peer.From, request []byte) ([]byte, error) {
 			return node.HandleCall(ctx, shard.Caller{Node: from.Node, Incarnation: from.Incarnation, Member: from.Member}, request)

@@ -14,15 +14,16 @@ import (
 type callKind byte
 
 const (
-	callGreet    callKind = 1 // formation: greeting → greeting; the only one for strangers
-	callConfirm  callKind = 2 // is this term still yours? confirmation → yes or no
-	callDigest   callKind = 3 // your digest at an index: digestQuestion → digestAnswer
-	callTouch    callKind = 4 // keys that reads used: touchRequest → nothing
-	callStatus   callKind = 5 // nothing → op.NodeStatus
-	callPropose  callKind = 6 // a metaCommand for the meta leader → proposal
-	callTransfer callKind = 7 // an op.Transfer for a group's leader → proposal
-	callIndex    callKind = 8 // a group, for its leader → the read index
-	callServe    callKind = 9 // an op.Request → op.Result
+	callGreet    callKind = 1  // formation: greeting → greeting; the only one for strangers
+	callConfirm  callKind = 2  // is this term still yours? confirmation → yes or no
+	callDigest   callKind = 3  // your digest at an index: digestQuestion → digestAnswer
+	callTouch    callKind = 4  // keys that reads used: touchRequest → nothing
+	callStatus   callKind = 5  // nothing → op.NodeStatus
+	callPropose  callKind = 6  // a metaCommand for the meta leader → proposal
+	callTransfer callKind = 7  // an op.Transfer for a group's leader → proposal
+	callIndex    callKind = 8  // a group, for its leader → the read index
+	callServe    callKind = 9  // an op.Request → op.Result
+	callReport   callKind = 10 // a report of a node that is gone, or back → nothing
 )
 
 // Caller is who sends a call, as the handshake showed.
@@ -78,6 +79,8 @@ func (n *Node) HandleCall(ctx context.Context, from Caller, request []byte) ([]b
 		return n.tellIndex(ctx, body)
 	case callServe:
 		return n.serveCall(ctx, body), nil
+	case callReport:
+		return nil, n.succession.hear(from.Node, body)
 	case callDigest:
 		return answer(body, n.digestAt)
 	case callTouch:

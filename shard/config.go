@@ -20,6 +20,12 @@ type Peers interface {
 	// request was certainly not handled, an error in its error's tree has a method
 	// NotHandled that returns true.
 	Call(ctx context.Context, node string, request []byte) ([]byte, error)
+	// Stand makes the replica with that server id, one of this node, stand for election
+	// at once. It must be a follower.
+	Stand(id raft.ServerID) error
+	// Settle returns once such a replica, which has had a leader, has handled all that
+	// had arrived for it, or with ctx's error.
+	Settle(ctx context.Context, id raft.ServerID) error
 	// Reachable reports whether node answered lately.
 	Reachable(node string) bool
 	// Join says which cluster this node belongs to, once that is known.

@@ -22,9 +22,11 @@ type scriptedPeers struct {
 	asked  []string
 }
 
-func (p *scriptedPeers) Transport(raft.ServerID) raft.Transport { panic("there is no Raft here") }
-func (p *scriptedPeers) Reachable(string) bool                  { return true }
-func (p *scriptedPeers) Join(string)                            {}
+func (p *scriptedPeers) Transport(raft.ServerID) raft.Transport      { panic("there is no Raft here") }
+func (p *scriptedPeers) Reachable(string) bool                       { return true }
+func (p *scriptedPeers) Join(string)                                 {}
+func (p *scriptedPeers) Settle(context.Context, raft.ServerID) error { return nil }
+func (p *scriptedPeers) Stand(raft.ServerID) error                   { return nil }
 
 func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callServe {

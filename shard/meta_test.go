@@ -29,8 +29,10 @@ func (p *oneWayPeers) Transport(id raft.ServerID) raft.Transport {
 	return t
 }
 
-func (p *oneWayPeers) Reachable(node string) bool { return node != "n4" }
-func (p *oneWayPeers) Join(string)                {}
+func (p *oneWayPeers) Reachable(node string) bool                  { return node != "n4" }
+func (p *oneWayPeers) Join(string)                                 {}
+func (p *oneWayPeers) Settle(context.Context, raft.ServerID) error { return nil }
+func (p *oneWayPeers) Stand(raft.ServerID) error                   { return nil }
 
 func (p *oneWayPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callPropose {

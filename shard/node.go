@@ -16,17 +16,18 @@ import (
 )
 
 // Node hosts the replicas that the cluster map gives it. New makes one; Start joins
-// it to its peers; Drain and Close end it. Address, Verify and HandleCall may be
-// called as soon as New returns, so that the network can be built from them.
+// it to its peers; Drain and Close end it. Address, Verify, Departed and
+// HandleCall may be called as soon as New returns, so that the network can be built from them.
 type Node struct {
 	cfg   Config
 	log   *slog.Logger
 	peers Peers
 
-	meta     atomic.Pointer[meta] // nil until Start has opened it
-	current  atomic.Pointer[placement.Map]
-	draining atomic.Bool
-	failed   chan error // see Failed
+	meta       atomic.Pointer[meta] // nil until Start has opened it
+	current    atomic.Pointer[placement.Map]
+	draining   atomic.Bool
+	failed     chan error // see Failed
+	succession *succession
 
 	hosting sync.Mutex // held while a replica is opened, or closed to be opened anew
 
@@ -69,6 +70,7 @@ func New(cfg Config) (*Node, error) {
 		flusher:      newFlusher(),
 		failed:       make(chan error, 1),
 	}
+	n.succession = newSuccession(n)
 	n.current.Store(new(placement.Map))
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if err := n.loadMap(); err != nil {

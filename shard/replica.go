@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,6 +244,21 @@ func (r *replica) voters() ([]raft.Server, error) {
 		}
 	}
 	return voters, nil
+}
+
+// position returns how far the log goes, as Raft counts in elections.
+func (r *replica) position() position {
+	stats := r.raft.Stats()
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(stats[name], 10, 64) // Raft has written it
+		return n
+	}
+	log := position{number("last_log_term"), number("last_log_index")}
+	snapshot := position{number("last_snapshot_term"), number("last_snapshot_index")}
+	if snapshot.index > log.index {
+		return snapshot
+	}
+	return log
 }
 
 // handOver asks Raft to make to the leader. It is tried once per target and term:

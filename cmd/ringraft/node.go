@@ -78,7 +78,7 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	p.node, err = shard.New(shard.Config{
 		ID: cfg.id, Native: cfg.advertiseNative, Peer: cfg.advertisePeer, Store: p.dir,
 		Init: cfg.init, Groups: cfg.groups, Replicas: cfg.replicas, Logger: p.log,
-		Clock: nodeClock(),
+		Clock: nodeClock(), Timing: shard.Timing{Heartbeat: cfg.heartbeat},
 	})
 	if err != nil {
 		return err
@@ -112,7 +112,8 @@ func (p *parts) listenToPeers(addr string) (*peer.Network, error) {
 			caller := shard.Caller{Node: from.Node, Incarnation: from.Incarnation, Member: from.Member}
 			return p.node.HandleCall(ctx, caller, request)
 		},
-		Logger: p.log,
+		Departed: p.node.Departed,
+		Logger:   p.log,
 	})
 	if err != nil {
 		l.Close()

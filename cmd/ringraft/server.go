@@ -38,6 +38,7 @@ func (con *console) serverCommand() *cli.Command {
 			&cli.StringFlag{Name: "log-level", Usage: "least `LEVEL` that is logged: debug, info, warn or error", Value: "info"},
 			&cli.StringFlag{Name: "log-format", Usage: "`FORMAT` of the log on standard error: text or json", Value: "text"},
 			&cli.StringFlag{Name: "config", Usage: "YAML `FILE` of flags"},
+			&cli.DurationFlag{Name: "heartbeat", Usage: "`TIME` after which a leader that is not heard of is replaced; for tests", Value: 500 * time.Millisecond, Hidden: true},
 			&cli.BoolFlag{Name: "stop-with-stdin", Usage: "stop when standard input ends, so that the node does not outlive its parent", Hidden: true},
 		},
 		Before: con.fillServerFlags,

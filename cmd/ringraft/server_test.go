@@ -65,6 +65,7 @@ init:
 		advertiseNative: "127.0.0.1:1", advertisePeer: "host:9",
 		init:   []shard.Member{{ID: "from-flag", Peer: "127.0.0.1:2"}, {ID: "n2", Peer: "127.0.0.1:3"}},
 		groups: 7, replicas: 3, insecure: true, log: storage.LogShared, minFree: 1 << 30, stopTimeout: 3 * time.Second,
+		heartbeat: 500 * time.Millisecond,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)

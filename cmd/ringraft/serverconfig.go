@@ -28,6 +28,7 @@ type serverConfig struct {
 	log             storage.LogKind // "" for that of the directory
 	minFree         int64           // bytes
 	stopTimeout     time.Duration
+	heartbeat       time.Duration
 }
 
 func newServerConfig(c *cli.Context) (serverConfig, error) {
@@ -42,6 +43,7 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 		replicas:        c.Int("replicas"),
 		insecure:        c.Bool("insecure"),
 		stopTimeout:     c.Duration("stop-timeout"),
+		heartbeat:       c.Duration("heartbeat"),
 	}
 	if cfg.advertiseNative == "" {
 		cfg.advertiseNative = cfg.native
@@ -96,6 +98,9 @@ func (cfg *serverConfig) check() error {
 		return err
 	}
 	if err := within("min-free", cfg.minFree, 1, math.MaxInt64); err != nil {
+		return err
+	}
+	if err := within("heartbeat", cfg.heartbeat, 50*time.Millisecond, time.Minute); err != nil {
 		return err
 	}
 	return within("stop-timeout", cfg.stopTimeout, 100*time.Millisecond, time.Hour)

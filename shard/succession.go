@@ -1,0 +1,246 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/placement"
+)
+
+// maxTelling bounds the reports that are under way to other nodes. One that finds no
+// room is not sent: then the others wait for their heartbeats to fail.
+const maxTelling = 256
+
+// settleWait bounds the wait for replicas that are busy with what a dead node has sent.
+const settleWait = reportLife / 2
+
+// succession has a dead node's groups elect others, by the rule of departures. It tells
+// what this node sees, hears what others see, and stands when that is due.
+type succession struct {
+	node    *Node
+	telling chan struct{} // a token per report under way
+
+	mu       sync.Mutex
+	rule     *departures
+	sequence uint64              // of the last report
+	seen     map[string]sighting // by node
+}
+
+// sighting is the last that this node saw of another one.
+type sighting struct {
+	sequence uint64
+	told     []string // the nodes that were told that it is gone
+}
+
+func newSuccession(n *Node) *succession {
+	return &succession{
+		node: n, telling: make(chan struct{}, maxTelling),
+		rule: newDepartures(n.cfg.ID, n.votersInOrder), seen: map[string]sighting{},
+	}
+}
+
+// Departed is to be called when a node's process is gone, as its connections tell, and
+// with gone false when it is back. It does not block.
+func (n *Node) Departed(node string, gone bool) {
+	if _, known := n.Map().Node(node); !known || node == n.cfg.ID {
+		return
+	}
+	sequence, told := n.succession.see(node)
+	r := report{node: node, sequence: sequence, gone: gone}
+	if !gone {
+		n.succession.publish(r, told)
+		return
+	}
+	n.background.start(func() {
+		r.positions = n.positionsUnder(node)
+		n.succession.publish(r, nil)
+	})
+}
+
+// see notes that something is seen of a node, and returns the number of the report of
+// it, and who was told that the node is gone.
+func (s *succession) see(node string) (sequence uint64, told []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sequence++
+	told = s.seen[node].told
+	s.seen[node] = sighting{sequence: s.sequence}
+	return s.sequence, told
+}
+
+// publish takes over what this node sees, unless it has seen something else since, and
+// tells those whom that concerns, and those named.
+func (s *succession) publish(r report, to []string) {
+	s.mu.Lock()
+	if s.seen[r.node].sequence != r.sequence {
+		s.mu.Unlock()
+		return
+	}
+	due := s.rule.note(s.node.cfg.ID, r, time.Now())
+	if r.gone {
+		to = s.concernedLocked(r)
+		s.seen[r.node] = sighting{r.sequence, to}
+	}
+	s.mu.Unlock()
+	s.tell(to, r)
+	s.elect(r.node, due)
+}
+
+// concernedLocked returns the other voters of the groups that a report names.
+func (s *succession) concernedLocked(r report) []string {
+	var nodes []string
+	for group := range r.positions {
+		for _, voter := range s.rule.voters(group) {
+			if voter != r.node && voter != s.node.cfg.ID && !slices.Contains(nodes, voter) {
+				nodes = append(nodes, voter)
+			}
+		}
+	}
+	return nodes
+}
+
+// tell sends a report. Nobody hears of it once it is too old to count.
+func (s *succession) tell(nodes []string, r report) {
+	call := r.appendTo([]byte{byte(callReport)})
+	for _, to := range nodes {
+		select {
+		case s.telling <- struct{}{}:
+		default:
+			return
+		}
+		started := s.node.background.start(func() {
+			defer func() { <-s.telling }()
+			ctx, cancel := context.WithTimeout(s.node.ctx, reportLife)
+			defer cancel()
+			if _, err := s.node.peers.Call(ctx, to, call); err != nil {
+				s.node.log.Debug("a node was not told of another", "node", to, "about", r.node, "gone", r.gone, "err", err)
+			}
+		})
+		if !started {
+			<-s.telling
+		}
+	}
+}
+
+// hear takes over what another node sees.
+func (s *succession) hear(from string, body []byte) error {
+	r, err := decodeReport(body)
+	if err != nil {
+		return err
+	}
+	if _, known := s.node.Map().Node(r.node); !known || r.node == s.node.cfg.ID || from == r.node {
+		return fmt.Errorf("a report by %s of %s is of no use here", from, r.node)
+	}
+	s.mu.Lock()
+	due := s.rule.note(from, r, time.Now())
+	s.mu.Unlock()
+	s.elect(r.node, due)
+	return nil
+}
+
+// elect has this node stand in elections, each in its turn.
+func (s *succession) elect(node string, due []candidacy) {
+	for _, c := range due {
+		r := s.node.replica(c.group)
+		if r == nil {
+			continue
+		}
+		term := r.raft.CurrentTerm()
+		s.node.background.start(func() {
+			if s.await(node, c) && r.raft.CurrentTerm() == term {
+				s.stand(node, r)
+			}
+		})
+	}
+}
+
+// await returns when it is this node's turn, or false if it is not to stand.
+func (s *succession) await(node string, c candidacy) bool {
+	for at := c.at.Add(c.wait); ; {
+		select {
+		case <-time.After(time.Until(at)):
+		case <-s.node.ctx.Done():
+			return false
+		}
+		s.mu.Lock()
+		turn, called := s.rule.turn(node, c)
+		s.mu.Unlock()
+		if !called || !turn.After(at) {
+			return called
+		}
+		at = turn
+	}
+}
+
+// stand makes r a candidate unless somebody else leads by now.
+func (s *succession) stand(node string, r *replica) {
+	if s.node.draining.Load() || !r.orphaned(node) {
+		return
+	}
+	r.log.Info("standing for election at once: the leader's process has ended", "leader", node)
+	if err := s.node.peers.Stand(r.id); err != nil {
+		r.log.Warn("standing for election at once failed", "err", err)
+	}
+}
+
+// orphaned reports whether this replica follows nobody but leader.
+func (r *replica) orphaned(leader string) bool {
+	follows := r.leaderNode()
+	return r.raft.State() == raft.Follower && (follows == leader || follows == "")
+}
+
+// positionsUnder returns how far the logs go of those replicas here that follow node,
+// once they have handled all that node has sent them. So the one with the longest log is
+// known before anybody stands.
+func (n *Node) positionsUnder(node string) map[uint64]position {
+	ctx, cancel := context.WithTimeout(n.ctx, settleWait)
+	defer cancel()
+	var mu sync.Mutex
+	var settling sync.WaitGroup
+	positions := map[uint64]position{}
+	for _, group := range append([]uint64{metaGroup}, n.Map().Replicas(n.cfg.ID)...) {
+		r := n.replica(group)
+		if r == nil || r.leaderNode() != node {
+			continue
+		}
+		settling.Go(func() {
+			if err := n.peers.Settle(ctx, r.id); err != nil {
+				r.log.Debug("the length of the log is not certain", "err", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			positions[group] = r.position()
+		})
+	}
+	settling.Wait()
+	return positions
+}
+
+// votersInOrder returns the nodes that vote in a group hosted here, in the order in
+// which equals should lead it.
+func (n *Node) votersInOrder(group uint64) []string {
+	r := n.replica(group)
+	if r == nil {
+		return nil
+	}
+	servers, err := r.voters()
+	if err != nil {
+		return nil
+	}
+	var voters []string
+	for _, s := range servers {
+		voters = append(voters, nodeOf(s.ID))
+	}
+	placed, _ := n.Map().Group(group)
+	preference := func(node string) int {
+		return slices.IndexFunc(placed.Replicas, func(r placement.Replica) bool { return r.Node == node })
+	}
+	slices.SortStableFunc(voters, func(a, b string) int { return cmp.Compare(preference(a), preference(b)) })
+	return voters
+}
