@@ -3,6 +3,8 @@ package shard
 import (
 	"context"
 	"fmt"
+
+	"github.com/ringraft/ringraft/raftfsm"
 )
 
 type digestQuestion struct {
@@ -42,37 +44,50 @@ func outvoted(mine uint64, leader bool, others []ballot) bool {
 }
 
 // audit compares this replica's digest with the others'. It asks about the index it
-// was at one period ago, which the others have reached too unless they are behind.
+// was at one period ago, which the others have reached too unless they are behind; and not
+// again about one at which all agreed.
 func (g *group) audit() {
-	mark := g.lastMark
-	g.lastMark = g.fsm.Mark()
-	if mark.Index == 0 {
-		return
-	}
-	others := g.ballots(mark.Index)
+	g.beside(&g.auditing, func() {
+		mark := g.lastMark
+		g.lastMark = g.fsm.Mark()
+		if mark.Index == 0 || mark.Index == g.audited {
+			return
+		}
+		g.compare(mark)
+	})
+}
+
+func (g *group) compare(mark raftfsm.Mark) {
+	others, all := g.ballots(mark.Index)
 	for _, b := range others {
 		if b.digest != mark.Digest {
 			g.disagree(mark.Index, mark.Digest, others)
 			return
 		}
 	}
+	if all {
+		g.audited = mark.Index
+	}
 }
 
-func (g *group) ballots(index uint64) []ballot {
+// ballots asks the other replicas, and returns whether all answered.
+func (g *group) ballots(index uint64) (others []ballot, all bool) {
 	placed, _ := g.node.Map().Group(g.id)
 	leader := g.replica.leaderNode()
-	var others []ballot
+	all = true
 	for _, r := range placed.Replicas {
 		if r.Node == g.node.cfg.ID {
 			continue
 		}
 		var a digestAnswer
 		err := g.node.ask(g.ctx, r.Node, callDigest, digestQuestion{g.id, index}, &a)
-		if err == nil && a.Known {
-			others = append(others, ballot{a.Digest, r.Node == leader})
+		if err != nil || !a.Known {
+			all = false
+			continue
 		}
+		others = append(others, ballot{a.Digest, r.Node == leader})
 	}
-	return others
+	return others, all
 }
 
 func (g *group) disagree(index, mine uint64, others []ballot) {

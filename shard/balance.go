@@ -14,12 +14,20 @@ import (
 // closeBehind is how many entries a replica may lack to be called caught up.
 const closeBehind = 256
 
-// balance hands the group over to a replica that stands before this one in the
-// map's order, once this term has settled and that replica can take it.
-func (g *group) balance() {
+// mayHandOver reports whether this replica leads, has done so for long enough, and is not
+// the best to do so.
+func (g *group) mayHandOver() bool {
 	if !g.replica.settled(g.node.cfg.Timing.Settle) || g.node.draining.Load() {
-		return
+		return false
 	}
+	placed, _ := g.node.Map().Group(g.id)
+	best := len(placed.Replicas) > 0 && placed.Replicas[0].Node == g.node.cfg.ID
+	return !best || g.node.cfg.Store.Full() != nil
+}
+
+// balance hands the group over to a replica that stands before this one in the
+// map's order, if that replica can take it.
+func (g *group) balance() {
 	ctx, cancel := context.WithTimeout(g.ctx, g.node.cfg.Timing.Write)
 	defer cancel()
 	if g.node.cfg.Store.Full() != nil {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -34,18 +33,21 @@ type group struct {
 	touches   *touches
 
 	moving      sync.Mutex   // held by the one attempt to hand over
-	lastMark    raftfsm.Mark // of upkeep
+	lastMark    raftfsm.Mark // of the audit before
+	auditing    atomic.Bool  // one is under way, and owns audited
+	audited     uint64       // the index at which all replicas agreed last
+	balancing   atomic.Bool  // it is looked for a better leader
 	configuring atomic.Bool  // an op.Configure is under way
 	sweeping    atomic.Bool  // an op.Sweep is under way
 	resolving   atomic.Bool  // transactions past their deadline are being ended
 
 	waits   chan struct{} // bounds the reads that wait for a transaction
 	waiting tasks
+	chores  tasks // of upkeep
 
 	hosted chan struct{} // closed when the node has put the group into service
 	ctx    context.Context
 	stop   context.CancelFunc
-	wg     sync.WaitGroup
 	closed sync.Once
 }
 
@@ -77,7 +79,6 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	g.reads = newReadIndex(r, g.confirm, g.elsewhere, g.freshness.prove, n.cfg.Timing.ReadIndex)
 	g.sessions = newRounds(g.sessionRound)
 	g.hints = newHints(g.sendHints)
-	g.wg.Go(g.upkeep)
 	return g, nil
 }
 
@@ -175,30 +176,6 @@ func (g *group) halt(err error) {
 	})
 }
 
-// upkeep does what time demands.
-func (g *group) upkeep() {
-	t := g.node.cfg.Timing
-	janitor, audit, balance := time.NewTicker(t.Janitor), time.NewTicker(t.Audit), time.NewTicker(t.Balance)
-	defer janitor.Stop()
-	defer audit.Stop()
-	defer balance.Stop()
-	for {
-		select {
-		case <-g.ctx.Done():
-			return
-		case <-janitor.C:
-			g.sweep()
-			g.configure()
-			g.resolve()
-		case <-audit.C:
-			g.audit()
-		case <-balance.C:
-			g.balance()
-			g.unstick()
-		}
-	}
-}
-
 // close stops the group's replica; what is under way ends first or is unknown.
 func (g *group) close() error {
 	var err error
@@ -209,9 +186,9 @@ func (g *group) close() error {
 		g.sessions.close()
 		g.reads.close()
 		_ = g.waiting.close(context.Background()) // g.ctx has ended, and with it all waiting
+		_ = g.chores.close(context.Background())
 		g.batcher.close()
 		err = g.replica.close()
-		g.wg.Wait()
 	})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,10 +38,11 @@ type replica struct {
 	machine  machine
 	takeover func() []byte // the entry with which a leader begins its term
 
-	raft  *raft.Raft
-	ready atomic.Uint64 // the term this replica leads and is ready in, or 0
-	end   uint64        // the last index of the log at the start
-	level atomic.Bool   // see caughtUp
+	raft    *raft.Raft
+	notices *notices
+	ready   atomic.Uint64 // the term this replica leads and is ready in, or 0
+	end     uint64        // the last index of the log at the start
+	level   atomic.Bool   // see caughtUp
 
 	mu     sync.Mutex
 	handed map[handover]bool // transfers tried, see handOver
@@ -51,6 +53,7 @@ type replica struct {
 	stateBytes func() int64 // how large the state is; nil where it is small
 
 	calls tasks          // what waits for an answer of Raft
+	look  chan struct{}  // capacity 1: events may have been missed
 	wg    sync.WaitGroup // watch
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -89,7 +92,7 @@ func openReplica(c replicaConfig) (*replica, error) {
 		group: c.group, id: raft.ServerID(c.self.ServerID(c.group)),
 		log: c.log.With("group", c.group), timing: c.timing,
 		store: st, machine: c.machine, takeover: c.takeover, stateBytes: c.stateBytes,
-		handed: map[handover]bool{},
+		handed: map[handover]bool{}, look: make(chan struct{}, 1),
 	}
 	if err := r.start(c); err != nil {
 		return nil, errors.Join(err, st.Close())
@@ -108,7 +111,10 @@ func (r *replica) start(c replicaConfig) error {
 		return fmt.Errorf("find the end of group %d's log: %w", r.group, err)
 	}
 	logs := &tailLogs{LogStore: gapLogs{r.store.Logs}}
-	fsm := &settlingFSM{BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: logs, applied: &r.applied}
+	fsm := &settlingFSM{
+		BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: logs, applied: &r.applied, committed: r.committed,
+	}
+	r.notices = newNotices(transport, r.id, r.followers, func() uint64 { return r.raft.LastIndex() })
 	if r.raft, err = raft.NewRaft(conf, fsm, logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
@@ -129,6 +135,11 @@ func (r *replica) start(c replicaConfig) error {
 	return nil
 }
 
+// idleAppends is how often Raft, which doubles it at random, tells a follower what is
+// committed, though nothing is new. It makes up for notices that were lost and tries again
+// followers that were not reached.
+const idleAppends = 500 * time.Millisecond
+
 func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Config {
 	heartbeat := c.timing.Heartbeat
 	conf := raft.DefaultConfig()
@@ -136,6 +147,7 @@ func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Confi
 	conf.HeartbeatTimeout = heartbeat
 	conf.ElectionTimeout = heartbeat
 	conf.LeaderLeaseTimeout = heartbeat * 4 / 5
+	conf.CommitTimeout = idleAppends
 	conf.SnapshotInterval = c.timing.Snapshot
 	conf.SnapshotThreshold = c.snapshotAfter
 	conf.TrailingLogs = min(c.snapshotAfter/4, mostTrailing)
@@ -144,18 +156,15 @@ func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Confi
 	return conf
 }
 
-// watch follows the replica's leadership and takes over when a term is won. The
-// observer may drop events, so it also looks by itself.
+// watch follows the replica's leadership and takes over when a term is won. The observer
+// may drop events, so it also looks when it is asked to.
 func (r *replica) watch(events <-chan raft.Observation) {
-	tick := time.NewTicker(r.timing.Heartbeat)
-	defer tick.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-events:
-		case <-tick.C:
-			r.compact()
+		case <-r.look:
 		}
 		term, leads := r.leads()
 		switch {
@@ -169,6 +178,19 @@ func (r *replica) watch(events <-chan raft.Observation) {
 	}
 }
 
+// tend is to be called from time to time, as often as a leader is to be heard of.
+func (r *replica) tend() {
+	r.compact()
+	term, leads := r.leads()
+	if ready := r.ready.Load(); leads && ready == term || !leads && ready == 0 {
+		return
+	}
+	select {
+	case r.look <- struct{}{}:
+	default:
+	}
+}
+
 // leads returns the current term and whether this replica is its leader.
 func (r *replica) leads() (term uint64, ok bool) {
 	term = r.raft.CurrentTerm()
@@ -179,8 +201,15 @@ func (r *replica) leads() (term uint64, ok bool) {
 // terms' entries are too.
 func (r *replica) takeOver(term uint64) {
 	r.ready.Store(0)
-	failed, err := await(r.ctx, &r.calls, func() error { return r.raft.Apply(r.takeover(), r.timing.Write).Error() })
-	if err = errors.Join(failed, err); err != nil {
+	first, err := await(r.ctx, &r.calls, func() raft.ApplyFuture {
+		future := r.raft.Apply(r.takeover(), r.timing.Write)
+		_ = future.Error() // waits, and says it again
+		return future
+	})
+	if err == nil {
+		err = first.Error()
+	}
+	if err != nil {
 		r.log.Debug("could not take over", "term", term, "err", err)
 		return
 	}
@@ -192,7 +221,16 @@ func (r *replica) takeOver(term uint64) {
 	clear(r.handed)
 	r.mu.Unlock()
 	r.ready.Store(term)
+	r.notices.committed(entryID{first.Index(), term})
 	r.log.Info("leader", "term", term)
+}
+
+// committed is told of the last entry of each batch that is applied. A leader that is
+// ready knows by that that it is committed.
+func (r *replica) committed(e entryID) {
+	if r.ready.Load() == e.term {
+		r.notices.committed(e)
+	}
 }
 
 // readyTerm returns the term in which this replica may act as leader, or 0.
@@ -261,6 +299,15 @@ func (r *replica) position() position {
 	return log
 }
 
+// followers returns the other servers of the newest configuration.
+func (r *replica) followers() []raft.Server {
+	future := r.raft.GetConfiguration()
+	if future.Error() != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(future.Configuration().Servers), func(s raft.Server) bool { return s.ID == r.id })
+}
+
 // handOver asks Raft to make to the leader. It is tried once per target and term:
 // a second try while the first hangs in Raft would make it refuse all entries.
 func (r *replica) handOver(ctx context.Context, to raft.ServerID) error {
@@ -291,6 +338,7 @@ func (r *replica) close() error {
 		r.log.Warn("Raft is stopped with questions unanswered", "err", err)
 	}
 	err := r.raft.Shutdown().Error()
+	r.notices.close()
 	r.wg.Wait()
 	return errors.Join(err, r.store.Close())
 }

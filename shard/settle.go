@@ -25,11 +25,15 @@ type settlingFSM struct {
 	snapshots raft.SnapshotStore
 	logs      raft.LogStore
 	applied   *appliedLog
+	committed func(entryID) // told of the last entry of a batch, once it is applied
 }
 
 func (f *settlingFSM) ApplyBatch(logs []*raft.Log) []any {
 	f.applied.add(logs)
-	return f.BatchingFSM.ApplyBatch(logs)
+	results := f.BatchingFSM.ApplyBatch(logs)
+	last := logs[len(logs)-1]
+	f.committed(entryID{last.Index, last.Term})
+	return results
 }
 
 func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {

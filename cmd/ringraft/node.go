@@ -83,7 +83,7 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.network, err = p.listenToPeers(cfg.peer); err != nil {
+	if p.network, err = p.listenToPeers(cfg); err != nil {
 		return err
 	}
 	p.server, err = p.listenToClients(cfg.native)
@@ -98,8 +98,8 @@ func listen(flag, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func (p *parts) listenToPeers(addr string) (*peer.Network, error) {
-	l, err := listen("peer", addr)
+func (p *parts) listenToPeers(cfg serverConfig) (*peer.Network, error) {
+	l, err := listen("peer", cfg.peer)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,9 @@ func (p *parts) listenToPeers(addr string) (*peer.Network, error) {
 			caller := shard.Caller{Node: from.Node, Incarnation: from.Incarnation, Member: from.Member}
 			return p.node.HandleCall(ctx, caller, request)
 		},
-		Departed: p.node.Departed,
-		Logger:   p.log,
+		Departed:      p.node.Departed,
+		HeartbeatWait: cfg.heartbeat / 5,
+		Logger:        p.log,
 	})
 	if err != nil {
 		l.Close()

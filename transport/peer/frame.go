@@ -28,6 +28,9 @@ const (
 	kindInstall    kind = 12 // a raft.InstallSnapshotRequest; chunks follow
 	kindChunk      kind = 13 // the next bytes of a snapshot
 	kindEnd        kind = 14 // the snapshot is complete
+
+	kindBeats       kind = 15 // heartbeats, see heartbeat.go
+	kindBeatReplies kind = 16 // answers to them
 )
 
 const (

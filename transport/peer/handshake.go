@@ -12,7 +12,7 @@ import (
 
 const (
 	magic           = "ringpeer"
-	protocolVersion = 1
+	protocolVersion = 2
 	preambleSize    = len(magic) + 2 // magic, version
 	maxHandshake    = 8 << 10        // bytes of an introduction
 	maxName         = 255            // bytes of each part of an Identity

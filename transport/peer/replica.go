@@ -181,7 +181,8 @@ func (r *replica) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft
 
 // AppendEntries sends at most MaxAppendBytes of entries, at least one entry, and cuts
 // request.Entries to what it sent. It waits ReconnectWait for a lost connection: an
-// error makes raft back off, by up to seconds.
+// error makes raft back off, by up to seconds. A heartbeat waits for HeartbeatWait, at
+// most, to leave with others.
 func (r *replica) AppendEntries(id raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, response *raft.AppendEntriesResponse) error {
 	request.Entries = trim(request.Entries, r.net.cfg.MaxAppendBytes)
 	return r.send(id, kindAppend, r.net.cfg.AppendTimeout, r.net.cfg.ReconnectWait, request, response)
@@ -219,6 +220,9 @@ func (r *replica) send(to raft.ServerID, k kind, timeout, patience time.Duration
 	s, err := l.await(ctx, patience, true)
 	if err != nil {
 		return err
+	}
+	if m, ok := request.(*raft.AppendEntriesRequest); ok && isHeartbeat(m) {
+		return s.beat(ctx, string(to), m, response)
 	}
 	return s.raftExchange(ctx, k, string(to), request, response)
 }

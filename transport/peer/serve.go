@@ -107,11 +107,16 @@ type inbound struct {
 	from   From
 	ctx    context.Context // ends with the connection
 	stop   context.CancelCauseFunc
-	wg     sync.WaitGroup // the writer and the calls being handled
+	wg     sync.WaitGroup // the writer, the calls being handled, heartbeats being answered
+
+	beating chan struct{} // a token per frame of heartbeats that are unanswered
 }
 
 func newInbound(n *Network, s *stream, r *bufio.Reader, from From) *inbound {
-	c := &inbound{net: n, stream: s, reader: r, from: from, out: newOutbox(n.cfg.MaxPending, n.cfg.MaxFrame)}
+	c := &inbound{
+		net: n, stream: s, reader: r, from: from, out: newOutbox(n.cfg.MaxPending, n.cfg.MaxFrame),
+		beating: make(chan struct{}, maxBeatFrames),
+	}
 	c.ctx, c.stop = context.WithCancelCause(n.ctx)
 	return c
 }
@@ -150,6 +155,10 @@ func (c *inbound) read() error {
 			c.out.post(kindReply, f.id, nil)
 		case kindCall:
 			c.call(f)
+		case kindBeats:
+			if err := c.beats(f); err != nil {
+				return err
+			}
 		case kindAppend, kindVote, kindPreVote, kindTimeoutNow:
 			if err := c.deliver(f); err != nil {
 				c.out.post(kindRefused, f.id, appendText(err.Error()))
@@ -163,21 +172,30 @@ func (c *inbound) read() error {
 // deliver hands a Raft message to its replica, and never waits for it: others share
 // the connection. The error says why it did not.
 func (c *inbound) deliver(f frame) error {
-	if !c.from.Member {
-		return errNotMember
-	}
-	request, err := decodeRequest(f.kind, f.payload)
+	r, request, err := c.open(f.kind, f.target, f.payload)
 	if err != nil {
 		return err
 	}
-	r := c.net.replica(f.target)
+	return r.offer(c, f.id, request)
+}
+
+// open returns a Raft message and the replica that it is for.
+func (c *inbound) open(k kind, target, payload []byte) (*replica, any, error) {
+	if !c.from.Member {
+		return nil, nil, errNotMember
+	}
+	request, err := decodeRequest(k, payload)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := c.net.replica(target)
 	if r == nil && mutant.VoteByError {
-		return fmt.Errorf("unexpected command for %q", f.target)
+		return nil, nil, fmt.Errorf("unexpected command for %q", target)
 	}
 	if r == nil {
-		return fmt.Errorf("no replica %q here", f.target)
+		return nil, nil, fmt.Errorf("no replica %q here", target)
 	}
-	return r.offer(c, f.id, request)
+	return r, request, nil
 }
 
 // failed answers that a request ended in an error.

@@ -23,6 +23,7 @@ type session struct {
 	stream *stream
 	reader *bufio.Reader
 	out    *outbox
+	beats  heartbeats
 	member bool
 
 	mu      sync.Mutex
@@ -41,6 +42,7 @@ func newSession(l *link, s *stream, r *bufio.Reader, member bool) *session {
 	return &session{
 		link: l, stream: s, reader: r, member: member,
 		out:     newOutbox(l.net.cfg.MaxPending, l.net.cfg.MaxFrame),
+		beats:   heartbeats{kick: make(chan struct{}, 1)},
 		waiting: make(map[uint64]chan<- answer),
 	}
 }
@@ -56,6 +58,7 @@ func (s *session) run() error {
 		}
 	})
 	wg.Go(func() { s.ping(done) })
+	wg.Go(func() { s.sendBeats(done) })
 	s.end(s.read())
 	close(done)
 	wg.Wait()
@@ -103,14 +106,27 @@ func (s *session) read() error {
 		if err != nil {
 			return fmt.Errorf("connection to node %q lost: %w", s.link.node, err)
 		}
-		a, err := s.answer(f)
+		if f.kind == kindBeatReplies {
+			err = s.takeBeats(f)
+		} else {
+			err = s.deliver(f)
+		}
 		if err != nil {
 			return err
 		}
-		if ch := s.take(f.id); ch != nil {
-			ch <- a
-		}
 	}
+}
+
+// deliver hands an answer to the one who waits for it, if somebody still does.
+func (s *session) deliver(f frame) error {
+	a, err := s.answer(f)
+	if err != nil {
+		return err
+	}
+	if ch := s.take(f.id); ch != nil {
+		ch <- a
+	}
+	return nil
 }
 
 func (s *session) answer(f frame) (answer, error) {
@@ -136,6 +152,11 @@ func (s *session) exchange(ctx context.Context, k kind, target string, encode fu
 		s.take(id)
 		return nil, s.link.unreachable(err)
 	}
+	return s.await(ctx, id, answers)
+}
+
+// await returns the answer to a request that has been sent.
+func (s *session) await(ctx context.Context, id uint64, answers <-chan answer) ([]byte, error) {
 	select {
 	case a := <-answers:
 		return a.payload, a.err
