@@ -54,6 +54,7 @@ soak:
 # figures are medians of RUNS runs, with TIME for each load, and go to OUT as JSON.
 RUNS ?= 3
 TIME ?= 3s
+PEER_ROWS = writes,groups,reads,linearizable
 MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME)
 bench: build bench-build
 	@$(MEASURE) -systems ringraft -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
@@ -62,7 +63,7 @@ bench: build bench-build
 # from the module peers, and installs Redis from Debian's packages where it is missing.
 # SYSTEMS="ringraft,etcd" measures only these.
 bench-peers: build bench-build
-	@$(MEASURE) -systems "$(SYSTEMS)" -rows "$(or $(ROWS),writes,groups,reads,linearizable)" -out "$(or $(OUT),bench-out/peers.json)"
+	@$(MEASURE) -systems "$(SYSTEMS)" -rows "$(if $(ROWS),$(ROWS),$(PEER_ROWS))" -out "$(or $(OUT),bench-out/peers.json)"
 
 # plots draws the figures in OUT.
 plots: bench-build
