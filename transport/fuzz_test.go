@@ -69,7 +69,7 @@ func FuzzServer(f *testing.F) {
 			t.Fatal(err)
 		}
 		conn := &scriptedConn{in: &meter{t: t, left: stream, pieces: func() int { return len(stream) }}}
-		newServerConn(&cfg, conn).run()
+		newServerConn(&cfg, conn).Run()
 		out, responses := newClientReader(&conn.out), 0
 		for {
 			frame, err := out.next()

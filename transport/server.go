@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
-	"syscall"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -81,16 +80,7 @@ func setDefault[T int | time.Duration](name string, v *T, otherwise T) error {
 
 // Server accepts connections and hands their requests to a handler. Each costs two
 // goroutines; a request costs none.
-type Server struct {
-	cfg  ServerConfig
-	stop chan struct{} // closed by the first Shutdown or Close
-	wg   sync.WaitGroup
-
-	mu      sync.Mutex
-	stopped bool
-	full    bool // a connection was refused since the last one was taken
-	conns   map[*serverConn]struct{}
-}
+type Server struct{ accept stream.Acceptor }
 
 // NewServer returns a server that does nothing until Serve is called.
 func NewServer(cfg ServerConfig) (*Server, error) {
@@ -98,153 +88,26 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, stop: make(chan struct{}), conns: map[*serverConn]struct{}{}}, nil
+	return &Server{stream.Acceptor{
+		Listener: cfg.Listener, MaxConns: cfg.MaxConns, Logger: cfg.Logger,
+		New: func(conn net.Conn) stream.Served { return newServerConn(&cfg, conn) },
+		Refuse: func(conn net.Conn, count int) {
+			res := op.Fail(op.Unavailable("there are %d connections already; the limit is %d", count, cfg.MaxConns))
+			// A client that is gone has no use for the reason.
+			_, _ = conn.Write(appendResult(nil, kindGoodbye, 0, &res))
+		},
+	}}, nil
 }
 
 // Serve accepts connections. It returns nil after Shutdown or Close, or the error
 // with which the listener failed; connections are served on until then.
-func (s *Server) Serve() error {
-	const maxPause = time.Second
-	pause := time.Duration(0)
-	for {
-		conn, err := s.cfg.Listener.Accept()
-		switch {
-		case err == nil:
-			pause = 0
-			s.start(conn)
-			continue
-		case s.isStopped():
-			return nil
-		case !isShortage(err):
-			return fmt.Errorf("accept connections: %w", err)
-		}
-		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
-		s.cfg.Logger.Warn("cannot accept a connection", "err", err, "pause", pause)
-		select {
-		case <-time.After(pause):
-		case <-s.stop:
-			return nil
-		}
-	}
-}
-
-// isShortage reports whether accepting failed for want of something that comes back.
-func isShortage(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
-}
-
-// start serves conn on goroutines of its own, or refuses it.
-func (s *Server) start(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.stopped:
-		conn.Close()
-	case len(s.conns) >= s.cfg.MaxConns:
-		s.refuse(conn)
-	default:
-		s.full = false
-		c := newServerConn(&s.cfg, conn)
-		s.conns[c] = struct{}{}
-		s.wg.Go(func() {
-			c.run()
-			s.forget(c)
-		})
-	}
-}
-
-// refuse tells a client that there is no room for it. A fresh socket takes the few
-// bytes without blocking; the deadline is for listeners of another kind. A flood
-// of clients makes one line in the log.
-func (s *Server) refuse(conn net.Conn) {
-	defer conn.Close()
-	if !s.full {
-		s.full = true
-		s.cfg.Logger.Warn("connections are refused", "max_conns", s.cfg.MaxConns, "remote", conn.RemoteAddr())
-	}
-	if conn.SetWriteDeadline(time.Now().Add(100*time.Millisecond)) != nil {
-		return
-	}
-	res := op.Fail(op.Unavailable("there are %d connections already; the limit is %d", len(s.conns), s.cfg.MaxConns))
-	// A client that is gone has no use for the reason.
-	_, _ = conn.Write(appendResult(nil, kindGoodbye, 0, &res))
-}
-
-func (s *Server) forget(c *serverConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-}
-
-func (s *Server) isStopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopped
-}
+func (s *Server) Serve() error { return s.accept.Serve() }
 
 // Shutdown stops accepting connections and reading requests, answers the requests
 // already taken, says goodbye and closes the connections. When ctx ends first it
 // gives those still unanswered a second for their goodbye and returns ctx's error.
-func (s *Server) Shutdown(ctx context.Context) error {
-	closing := s.halt()
-	for _, c := range s.open() {
-		c.drain(op.Unavailable("the node is shutting down"))
-	}
-	gone := make(chan struct{})
-	go func() {
-		s.wg.Wait()
-		close(gone)
-	}()
-	select {
-	case <-gone:
-		return closing
-	case <-ctx.Done():
-	}
-	for _, c := range s.open() {
-		c.giveUp()
-	}
-	select {
-	case <-gone:
-	case <-time.After(lingerTimeout):
-	}
-	return errors.Join(ctx.Err(), closing, s.Close())
-}
+func (s *Server) Shutdown(ctx context.Context) error { return s.accept.Shutdown(ctx) }
 
 // Close closes the listener and all connections, and waits until their goroutines
 // have ended. Unanswered requests are left unanswered. It may be called again.
-func (s *Server) Close() error {
-	err := s.halt()
-	for _, c := range s.open() {
-		c.close()
-	}
-	s.wg.Wait()
-	return err
-}
-
-// halt stops accepting. After it no connection is added.
-func (s *Server) halt() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return nil
-	}
-	s.stopped = true
-	close(s.stop)
-	return s.cfg.Listener.Close()
-}
-
-// open returns the connections that are there now.
-func (s *Server) open() []*serverConn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	conns := make([]*serverConn, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, c)
-	}
-	return conns
-}
+func (s *Server) Close() error { return s.accept.Close() }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -123,8 +124,8 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 		if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Shutdown() = %v, want %v", err, context.DeadlineExceeded)
 		}
-		if took := time.Since(start); took != 3*time.Second+lingerTimeout {
-			t.Errorf("Shutdown took %v, want %v", took, 3*time.Second+lingerTimeout)
+		if took := time.Since(start); took != 3*time.Second+stream.LingerTimeout {
+			t.Errorf("Shutdown took %v, want %v", took, 3*time.Second+stream.LingerTimeout)
 		}
 		if got := <-write; !errors.Is(got.err, op.ErrUnknownOutcome) {
 			t.Errorf("the write: %v, want %v", got.err, op.ErrUnknownOutcome)

@@ -13,16 +13,12 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
-const (
-	// lingerTimeout is how long a client that was told goodbye has to close its end.
-	lingerTimeout = time.Second
-	// unsentFactor times MaxUnsent is the bound on unsent replies that also holds
-	// for requests already taken.
-	unsentFactor = 16
-)
+// unsentFactor times MaxUnsent is the bound on unsent replies that also holds for
+// requests already taken.
+const unsentFactor = 16
 
-// serverConn is the server's end of a connection. The goroutine of run reads and
-// calls the handler; a second one, which run starts and waits for, writes.
+// serverConn is the server's end of a connection. The goroutine of Run reads and
+// calls the handler; a second one, which Run starts and waits for, writes.
 type serverConn struct {
 	cfg     *ServerConfig
 	conn    net.Conn
@@ -55,8 +51,8 @@ func newServerConn(cfg *ServerConfig, conn net.Conn) *serverConn {
 	return c
 }
 
-// run serves the connection until it ends, and closes it.
-func (c *serverConn) run() {
+// Run serves the connection until it ends, and closes it.
+func (c *serverConn) Run() {
 	defer c.conn.Close()
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -64,7 +60,7 @@ func (c *serverConn) run() {
 	c.finish(reason)
 	writer.Wait()
 	if reason != nil {
-		c.linger()
+		stream.Linger(c.conn)
 	}
 }
 
@@ -251,7 +247,7 @@ func (c *serverConn) write() {
 	} else {
 		c.log.Debug("connection lost", "err", err)
 	}
-	c.close()
+	c.Close()
 }
 
 // take gives the writer what has gathered. What it took before is written.
@@ -267,7 +263,7 @@ func (c *serverConn) take(spare []byte) (burst []byte, more bool) {
 // finish waits for the answers to the requests taken, for DrainTimeout at most,
 // adds the goodbye, and lets the writer end.
 func (c *serverConn) finish(reason *op.Error) {
-	timer := time.AfterFunc(c.cfg.DrainTimeout, c.giveUp)
+	timer := time.AfterFunc(c.cfg.DrainTimeout, c.GiveUp)
 	defer timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -285,18 +281,10 @@ func (c *serverConn) finish(reason *op.Error) {
 	c.writer.Signal()
 }
 
-// linger throws away what the client still sends until it closes its end. Closing
-// the socket over unread bytes would reset it, and the goodbye might be lost.
-func (c *serverConn) linger() {
-	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
-		return
-	}
-	if c.conn.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
-		_, _ = io.Copy(io.Discard, c.conn) // ends by its deadline, if not by the client
-	}
-}
+// Drain lets the connection end once it has answered what it has taken.
+func (c *serverConn) Drain() { c.drain(op.Unavailable("the node is shutting down")) }
 
-// drain lets the connection end once it has answered what it has taken.
+// drain is Drain for a reason, which the client is told.
 func (c *serverConn) drain(reason *op.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,17 +298,17 @@ func (c *serverConn) drain(reason *op.Error) {
 	}
 }
 
-// giveUp ends the wait for answers.
-func (c *serverConn) giveUp() {
+// GiveUp ends the wait for answers.
+func (c *serverConn) GiveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gaveUp = true
 	c.ready.Signal()
 }
 
-// close ends the connection now.
-func (c *serverConn) close() {
+// Close ends the connection now.
+func (c *serverConn) Close() {
 	c.drain(op.Unavailable("the connection is closed"))
-	c.giveUp()
+	c.GiveUp()
 	c.conn.Close()
 }
