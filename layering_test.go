@@ -29,10 +29,11 @@ var layers = map[string][]string{
 	"shard/storage":   {"shard/storage/sharedlog", "internal/mutant"},
 	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
 	"transport":       {"op", "internal/stream"},
+	"transport/resp":  {"op", "internal/stream"},
 	"transport/peer":  {"internal/mutant"},
 	"client":          {"op", "placement", "transport", "internal/mutant"},
 	"bench":           {"op", "client"},
-	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "client", "bench"},
+	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "client", "bench"},
 	"internal/mutant": {},
 	"internal/stream": {},
 

@@ -134,6 +134,21 @@ func (n *Node) Failed() <-chan error { return n.failed }
 // Map returns the newest cluster map known here; its epoch is 0 before there is one.
 func (n *Node) Map() placement.Map { return *n.current.Load() }
 
+// GroupOf returns the group that owns slot, 0 while there is no map.
+func (n *Node) GroupOf(slot uint16) uint64 { return n.current.Load().GroupOf(slot) }
+
+// Applied returns the log index that this node's replica of a group shows, 0 if it has
+// none.
+func (n *Node) Applied(group uint64) uint64 {
+	if g := n.group(group); g != nil {
+		return g.fsm.Applied()
+	}
+	return 0
+}
+
+// Now returns the node's time, in ms since the Unix epoch.
+func (n *Node) Now() int64 { return n.cfg.Clock() }
+
 // mapChanged takes over a new map, from the meta group's Apply: it must not block.
 func (n *Node) mapChanged(m placement.Map) {
 	if m.Epoch <= n.Map().Epoch {

@@ -98,3 +98,11 @@ func (l *listener) cut() {
 	}
 	l.conns = nil
 }
+
+// Serve has a node answer a request that did not come over the network. It does not block.
+func (c *Cluster) Serve(id string, req op.Request, reply op.Replier) {
+	c.mu.Lock()
+	n := c.nodes[id]
+	c.mu.Unlock()
+	n.Serve(req, reply)
+}

@@ -1,0 +1,35 @@
+package resp
+
+import (
+	"context"
+
+	"github.com/ringraft/ringraft/op"
+)
+
+// Node is what the front needs of the node that it belongs to.
+type Node interface {
+	// Serve answers a request here, and must not block. A write's Raw must be set.
+	Serve(req op.Request, reply op.Replier)
+	// Do answers a request from wherever that can be done, until ctx ends. The caller
+	// owns the result's memory.
+	Do(ctx context.Context, req op.Request) op.Result
+	// Group returns the group that owns a slot, 0 while the cluster has no map.
+	Group(slot uint16) uint64
+	// Applied returns the log index that the replica of a group here shows, 0 if there
+	// is none.
+	Applied(group uint64) uint64
+	// Place tells more of the owner of a slot.
+	Place(slot uint16) Place
+	// Now returns the node's time in ms since the Unix epoch.
+	Now() int64
+	// Settings are the cluster's, by name, as op.SetConfig takes them.
+	Settings() map[string]string
+	// ID is the node's name.
+	ID() string
+}
+
+// Place is where a slot stands in the cluster map.
+type Place struct {
+	Last     uint16 // the last slot of the run of slots that have the same owner
+	Replicas int    // of that group
+}
