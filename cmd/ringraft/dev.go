@@ -21,7 +21,8 @@ func (con *console) devCommand() *cli.Command {
 		Usage: "run a whole cluster on this machine, to try things out",
 		Description: "Every node is a process of its own, a child of this one. Its id is printed: kill it with\n" +
 			"kill -9 and watch; it is started again after a few seconds. The data stays in --data; the\n" +
-			"logs are there too. Ctrl-C stops all nodes.\n\n" +
+			"logs are there too. Ctrl-C stops all nodes. Redis clients find the nodes at 6379, 6380 and so on,\n" +
+			"or elsewhere with --resp-port or --base-port.\n\n" +
 			"ringraft dev\nringraft dev --nodes 5 --base-port 9000 --data /tmp/five",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "nodes", Usage: "`NUMBER` of nodes, 1 to 9", Value: 3},
@@ -30,6 +31,7 @@ func (con *console) devCommand() *cli.Command {
 			logKindFlag(),
 			&cli.StringFlag{Name: "data", Usage: "`DIR` of the nodes' data and logs", Value: "./.ringraft"},
 			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i", Value: 7400},
+			&cli.IntFlag{Name: "resp-port", Usage: "`PORT`: node i listens for Redis clients on PORT+i-1; 0 is nowhere (default: 6379, with --base-port that port + 21)"},
 		},
 		Action: con.dev,
 	}
@@ -88,12 +90,15 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 		id, base := "n"+strconv.Itoa(i), c.Int("base-port")+i
 		n := &devNode{
 			id:      id,
-			native:  net.JoinHostPort("127.0.0.1", strconv.Itoa(base)),
-			peer:    net.JoinHostPort("127.0.0.1", strconv.Itoa(base+10)),
+			native:  loopbackAt(base),
+			peer:    loopbackAt(base + 10),
 			log:     filepath.Join(cluster.data, id+".log"),
 			program: program,
 			away:    killedFor,
 			say:     cluster.say,
+		}
+		if first := respPort(c); first != 0 {
+			n.resp = loopbackAt(first + i - 1)
 		}
 		members = append(members, id+"="+n.peer)
 		cluster.nodes = append(cluster.nodes, n)
@@ -109,7 +114,57 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 			n.args = append(n.args, "--log", kind)
 		}
 	}
-	return cluster, nil
+	return cluster, cluster.openToRedis(c.IsSet("resp-port"))
+}
+
+func loopbackAt(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// respPort returns the port of the first node for Redis clients, 0 for none.
+func respPort(c *cli.Context) int {
+	switch {
+	case c.IsSet("resp-port"):
+		return c.Int("resp-port")
+	case c.IsSet("base-port"):
+		return c.Int("base-port") + 21
+	}
+	return 6379
+}
+
+// openToRedis has the nodes listen for Redis clients. Without it, if one of the ports is
+// taken that nobody has asked for.
+func (d *devCluster) openToRedis(asked bool) error {
+	for _, n := range d.nodes {
+		if n.resp == "" {
+			return nil
+		}
+		if err := free(n.resp); err != nil {
+			if asked {
+				return fmt.Errorf("node %s cannot listen on %s; choose another --resp-port: %w", n.id, n.resp, err)
+			}
+			d.say("no node listens for Redis clients, since %s is taken; choose another port with --resp-port", n.resp)
+			d.closeToRedis()
+			return nil
+		}
+	}
+	for _, n := range d.nodes {
+		n.args = append(n.args, "--resp", n.resp)
+	}
+	return nil
+}
+
+func (d *devCluster) closeToRedis() {
+	for _, n := range d.nodes {
+		n.resp = ""
+	}
+}
+
+// free returns nil if nobody listens on addr.
+func free(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 func checkDevFlags(c *cli.Context) error {
@@ -125,7 +180,10 @@ func checkDevFlags(c *cli.Context) error {
 	if err := oneOf("replicas", strconv.Itoa(c.Int("replicas")), "1", "3", "5", "7"); err != nil {
 		return err
 	}
-	return within("base-port", c.Int("base-port"), 1, 65535-19)
+	if err := within("resp-port", c.Int("resp-port"), 0, 65535-8); err != nil {
+		return err
+	}
+	return within("base-port", c.Int("base-port"), 1, 65535-29)
 }
 
 // checkDevData refuses a directory that holds a cluster of another size, whose
@@ -164,11 +222,9 @@ func (d *devCluster) lockData() error {
 func (d *devCluster) checkPorts() error {
 	for _, n := range d.nodes {
 		for _, addr := range []string{n.native, n.peer} {
-			l, err := net.Listen("tcp", addr)
-			if err != nil {
+			if err := free(addr); err != nil {
 				return fmt.Errorf("node %s cannot listen on %s; choose other ports with --base-port: %w", n.id, addr, err)
 			}
-			l.Close()
 		}
 	}
 	return nil
@@ -185,7 +241,7 @@ func (d *devCluster) run(ctx context.Context) error {
 			stop()
 			return err
 		}
-		d.say("%s  pid %-7d clients %s  peers %s  log %s", n.id, n.pid.Load(), n.native, n.peer, n.log)
+		d.say("%s  pid %-7d clients %s  peers %s  %slog %s", n.id, n.pid.Load(), n.native, n.peer, n.redisColumn(), n.log)
 		wg.Go(func() { n.keep(ctx) })
 	}
 	if d.awaitReady(ctx) {

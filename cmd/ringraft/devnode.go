@@ -29,6 +29,7 @@ const (
 type devNode struct {
 	id           string
 	native, peer string // addresses
+	resp         string // for Redis clients, "" if there is none
 	log          string // path
 	program      string
 	args         []string
@@ -63,6 +64,14 @@ func (n *devNode) start() error {
 	n.process, n.stdin, n.ended = cmd.Process, stdin, ended
 	n.pid.Store(int64(cmd.Process.Pid))
 	return nil
+}
+
+// redisColumn is the part of a node's line that tells of Redis clients.
+func (n *devNode) redisColumn() string {
+	if n.resp == "" {
+		return ""
+	}
+	return "redis " + n.resp + "  "
 }
 
 // withoutOwnVariables drops RINGRAFT_*: the flags say all that a node is to know.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringraft/ringraft/shard/storage"
 	"github.com/ringraft/ringraft/transport"
 	"github.com/ringraft/ringraft/transport/peer"
+	"github.com/ringraft/ringraft/transport/resp"
 )
 
 // runNode runs a node until ctx ends, and returns the error that it fails with
@@ -44,6 +45,7 @@ type parts struct {
 	node    *shard.Node
 	network *peer.Network
 	server  *transport.Server
+	redis   *resp.Server // nil without --resp
 
 	self    peer.Identity
 	stalled chan error
@@ -86,7 +88,10 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	if p.network, err = p.listenToPeers(cfg); err != nil {
 		return err
 	}
-	p.server, err = p.listenToClients(cfg.native)
+	if p.server, err = p.listenToClients(cfg.native); err != nil {
+		return err
+	}
+	p.redis, err = p.listenToRedisClients(cfg.resp)
 	return err
 }
 
@@ -150,8 +155,11 @@ func (p *parts) serve(ctx context.Context) error {
 		}
 		return fmt.Errorf("starting node %s: %w", p.self.Node, err)
 	}
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- p.server.Serve() }() // ended by stop
+	if p.redis != nil {
+		go func() { served <- p.redis.Serve() }() // likewise
+	}
 	p.log.Info("node is serving", "node", p.self.Node, "version", version())
 	select {
 	case <-ctx.Done():
@@ -174,7 +182,7 @@ func (p *parts) stop(timeout time.Duration) error {
 	if err := p.node.Drain(ctx); err != nil {
 		p.log.Warn("some leaderships were not handed over", "err", err)
 	}
-	if err := p.server.Shutdown(ctx); err != nil {
+	if err := p.shutdownClients(ctx); err != nil {
 		p.log.Warn("some clients were cut off", "err", err)
 	}
 	err := p.close()
@@ -182,9 +190,22 @@ func (p *parts) stop(timeout time.Duration) error {
 	return err
 }
 
+// shutdownClients ends both fronts at the same time.
+func (p *parts) shutdownClients(ctx context.Context) error {
+	if p.redis == nil {
+		return p.server.Shutdown(ctx)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.redis.Shutdown(ctx) }()
+	return errors.Join(p.server.Shutdown(ctx), <-ended)
+}
+
 // close closes what is open, in the reverse order of its start.
 func (p *parts) close() error {
 	var errs []error
+	if p.redis != nil {
+		errs = append(errs, p.redis.Close())
+	}
 	if p.server != nil {
 		errs = append(errs, p.server.Close())
 	}

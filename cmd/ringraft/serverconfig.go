@@ -19,6 +19,7 @@ type serverConfig struct {
 	data            string // directory
 	native          string // where to listen
 	peer            string
+	resp            string // for Redis clients; "" is nowhere
 	advertiseNative string // where others find the node
 	advertisePeer   string
 	init            []shard.Member
@@ -37,6 +38,7 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 		data:            c.String("data"),
 		native:          c.String("native"),
 		peer:            c.String("peer"),
+		resp:            c.String("resp"),
 		advertiseNative: c.String("advertise-native"),
 		advertisePeer:   c.String("advertise-peer"),
 		groups:          c.Int("groups"),
@@ -78,8 +80,11 @@ func (cfg *serverConfig) check() error {
 		return usagef("--data is empty; it names the directory that holds what the node keeps")
 	}
 	for _, a := range []struct{ flag, addr string }{
-		{"native", cfg.native}, {"peer", cfg.peer},
+		{"native", cfg.native}, {"peer", cfg.peer}, {"resp", cfg.resp},
 	} {
+		if a.flag == "resp" && a.addr == "" {
+			continue
+		}
 		if err := checkListen(a.flag, a.addr, cfg.insecure); err != nil {
 			return err
 		}
