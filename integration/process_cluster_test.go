@@ -48,12 +48,12 @@ func newCluster(t *testing.T, n int, flags ...string) *liveCluster {
 	liveSlots <- struct{}{}
 	t.Cleanup(func() { <-liveSlots })
 	c := &liveCluster{t: t}
-	dir, addresses := t.TempDir(), freeAddresses(t, 2*n)
+	dir, addresses := t.TempDir(), freeAddresses(t, 3*n)
 	var init []string
 	for i := range n {
 		id := fmt.Sprintf("n%d", i+1)
 		node := &liveNode{
-			t: t, id: id, native: addresses[2*i], peer: addresses[2*i+1],
+			t: t, id: id, native: addresses[3*i], peer: addresses[3*i+1], resp: addresses[3*i+2],
 			data: filepath.Join(dir, id), log: filepath.Join(dir, id+".log"),
 		}
 		c.nodes = append(c.nodes, node)
@@ -71,7 +71,7 @@ var logFlag = flag.String("log", "", "the `KIND` of the nodes' logs on disk: wal
 
 func serverArgs(n *liveNode, init string) []string {
 	args := []string{
-		"server", "--id", n.id, "--data", n.data, "--native", n.native, "--peer", n.peer,
+		"server", "--id", n.id, "--data", n.data, "--native", n.native, "--peer", n.peer, "--resp", n.resp,
 		"--init", init, "--stop-with-stdin",
 	}
 	if *logFlag != "" {

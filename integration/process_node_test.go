@@ -24,6 +24,7 @@ type liveNode struct {
 	t            *testing.T
 	id           string
 	native, peer string // addresses
+	resp         string // for Redis clients
 	data         string // directory
 	args         []string
 	launcher     []string // a command that becomes the program given to it, or none
