@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ringraft/ringraft/internal/sealed"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -54,11 +55,11 @@ const maxTicket = op.MaxMessage/3*4 + 4<<10
 
 // String returns the ticket as text, which starts with TicketPrefix, for ParseTicket. It holds the write's key
 // and value.
-func (t Ticket) String() string { return seal(TicketPrefix, t) }
+func (t Ticket) String() string { return sealed.Seal(TicketPrefix, t) }
 
 // ParseTicket returns the ticket that text stands for, and refuses any other text.
 func ParseTicket(text string) (t Ticket, err error) {
-	if err := unseal("ticket", TicketPrefix, text, maxTicket, &t); err != nil {
+	if err := sealed.Unseal("ticket", TicketPrefix, text, maxTicket, &t); err != nil {
 		return Ticket{}, err
 	}
 	return t, nil

@@ -1,4 +1,6 @@
-package client
+// Package sealed is the text form of what the cluster hands out to be given back:
+// session tokens and tickets. It tells when such a text is damaged; it hides nothing.
+package sealed
 
 import (
 	"encoding/base64"
@@ -9,18 +11,17 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
-// Tickets and session tokens are text: what kind it is, then a document in MessagePack
-// and its CRC-32, big-endian, in URL-safe base64.
-
-// seal returns v as text of a kind.
-func seal(kind string, v any) string {
+// Seal returns v as text that starts with kind: then a document in MessagePack and its
+// CRC-32, big-endian, in URL-safe base64.
+func Seal(kind string, v any) string {
 	b := op.EncodeDetail(v)
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return kind + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// unseal fills v, a pointer, from text of a kind, at most limit bytes of it.
-func unseal(field, kind, text string, limit int, v any) *op.Error {
+// Unseal fills v, a pointer, from text that Seal made, at most limit bytes of it. Its
+// errors name the field.
+func Unseal(field, kind, text string, limit int, v any) *op.Error {
 	body, ok := strings.CutPrefix(text, kind)
 	switch {
 	case !ok:
