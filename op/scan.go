@@ -8,8 +8,9 @@ import (
 // Scan reads a page of the keys that start with Prefix, slot by slot and within a slot
 // in an order that is the same on all replicas but means nothing. It runs from Cursor to
 // the end of slot Last; all slots between must belong to one group. A key that is there
-// from the scan's start to its end is returned; one that comes or goes may be. Result:
-// Items, perhaps none, and Next, the cursor to go on with, empty when slot Last is done.
+// from the scan's start to its end is returned; one that comes or goes may be, and an
+// attached record is not. Result: Items, perhaps none, and Next, the cursor to go on
+// with, empty when slot Last is done.
 type Scan struct {
 	Prefix []byte
 	Cursor []byte // from ScanCursor, or a result's Next
@@ -115,6 +116,10 @@ func (o Scan) Read(v View) Result {
 		page, next, looked := v.Page(slot, after, o.Prefix, o.Limit-len(res.Items), look)
 		look -= looked
 		for _, k := range page {
+			if _, attached := attachedSlot(k.Key); attached {
+				after = []byte(k.Key)
+				continue
+			}
 			if !o.Values {
 				k.Value = nil
 			}

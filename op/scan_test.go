@@ -161,3 +161,24 @@ func TestLargestEntryIsWithinItsBound(t *testing.T) {
 		})
 	}
 }
+
+func TestScanPassesOverAttachedRecords(t *testing.T) {
+	t.Parallel()
+	view := shelf{slot: 7}
+	for i := range 9 {
+		view.keys = append(view.keys, op.Keyed{Key: string(op.AttachedKey(7, byte(i), nil))})
+	}
+	view.keys = append(view.keys, op.Keyed{Key: "a"}, op.Keyed{Key: "b"})
+	var got []string
+	pages := 0
+	for cursor := op.ScanCursor(7, nil); len(cursor) > 0 && pages < 20; pages++ {
+		res := op.Scan{Cursor: cursor, Last: 7, Limit: 2}.Read(view)
+		for _, it := range res.Items {
+			got = append(got, string(it.Key))
+		}
+		cursor = res.Next
+	}
+	if want := []string{"a", "b"}; !slices.Equal(got, want) || pages != 6 {
+		t.Errorf("%q in %d pages; want %q in 6", got, pages, want)
+	}
+}
