@@ -31,13 +31,17 @@ var layers = map[string][]string{
 	"transport":       {"op", "internal/stream"},
 	"transport/resp":  {"op", "internal/stream"},
 	"transport/peer":  {"internal/mutant"},
-	"client":          {"op", "placement", "transport", "internal/mutant"},
+	"client":          {"op", "placement", "transport", "internal/mutant", "internal/sealed"},
 	"bench":           {"op", "client"},
-	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "client", "bench"},
+	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench"},
 	"internal/mutant": {},
+	"internal/sealed": {"op"},
 	"internal/stream": {},
 
 	"shard/storage/sharedlog": {},
+
+	"transport/httpapi":   {"op", "internal/sealed", "internal/strictjson"},
+	"internal/strictjson": {},
 }
 
 // forTests are packages that only tests, and the integration folder, may import.
