@@ -90,7 +90,7 @@ func startDev(t *testing.T) *liveDev {
 	liveSlots <- struct{}{}
 	t.Cleanup(func() { <-liveSlots })
 	for {
-		d := &liveDev{t: t, base: 10_000 + 30*rand.IntN(700), ended: make(chan struct{})}
+		d := &liveDev{t: t, base: 10_000 + 40*rand.IntN(500), ended: make(chan struct{})}
 		d.start()
 		t.Cleanup(d.end)
 		if d.isReady() {

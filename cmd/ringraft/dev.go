@@ -30,7 +30,7 @@ func (con *console) devCommand() *cli.Command {
 			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},
 			logKindFlag(),
 			&cli.StringFlag{Name: "data", Usage: "`DIR` of the nodes' data and logs", Value: "./.ringraft"},
-			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i", Value: 7400},
+			&cli.IntFlag{Name: "base-port", Usage: "`PORT`: node i listens for clients on PORT+i, for other nodes on PORT+10+i, for HTTP on PORT+30+i", Value: 7400},
 			&cli.IntFlag{Name: "resp-port", Usage: "`PORT`: node i listens for Redis clients on PORT+i-1; 0 is nowhere (default: 6379, with --base-port that port + 21)"},
 		},
 		Action: con.dev,
@@ -92,6 +92,7 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 			id:      id,
 			native:  loopbackAt(base),
 			peer:    loopbackAt(base + 10),
+			http:    loopbackAt(base + 30),
 			log:     filepath.Join(cluster.data, id+".log"),
 			program: program,
 			away:    killedFor,
@@ -106,7 +107,7 @@ func (con *console) newDevCluster(c *cli.Context) (*devCluster, error) {
 	for _, n := range cluster.nodes {
 		n.args = []string{
 			serverName, "--id", n.id, "--data", filepath.Join(cluster.data, n.id),
-			"--native", n.native, "--peer", n.peer, "--init", strings.Join(members, ","),
+			"--native", n.native, "--peer", n.peer, "--http", n.http, "--init", strings.Join(members, ","),
 			"--groups", strconv.Itoa(c.Int("groups")), "--replicas", strconv.Itoa(c.Int("replicas")),
 			"--stop-with-stdin",
 		}
@@ -183,7 +184,7 @@ func checkDevFlags(c *cli.Context) error {
 	if err := within("resp-port", c.Int("resp-port"), 0, 65535-8); err != nil {
 		return err
 	}
-	return within("base-port", c.Int("base-port"), 1, 65535-29)
+	return within("base-port", c.Int("base-port"), 1, 65535-39)
 }
 
 // checkDevData refuses a directory that holds a cluster of another size, whose
@@ -221,7 +222,7 @@ func (d *devCluster) lockData() error {
 // checkPorts finds out, before anything starts, whether a port is taken.
 func (d *devCluster) checkPorts() error {
 	for _, n := range d.nodes {
-		for _, addr := range []string{n.native, n.peer} {
+		for _, addr := range []string{n.native, n.peer, n.http} {
 			if err := free(addr); err != nil {
 				return fmt.Errorf("node %s cannot listen on %s; choose other ports with --base-port: %w", n.id, addr, err)
 			}
@@ -241,7 +242,7 @@ func (d *devCluster) run(ctx context.Context) error {
 			stop()
 			return err
 		}
-		d.say("%s  pid %-7d clients %s  peers %s  %slog %s", n.id, n.pid.Load(), n.native, n.peer, n.redisColumn(), n.log)
+		d.say("%s  pid %-7d clients %s  peers %s  %shttp %s  log %s", n.id, n.pid.Load(), n.native, n.peer, n.redisColumn(), n.http, n.log)
 		wg.Go(func() { n.keep(ctx) })
 	}
 	if d.awaitReady(ctx) {
@@ -281,9 +282,10 @@ func (d *devCluster) tour() string {
 
   %[1]s set greeting hello
   %[1]s get greeting
+  curl http://%[5]s/greeting
   kill -9 %[2]d                      # node %[3]s; it is started again after a few seconds
   %[1]s get greeting
   %[1]s cluster status
 
-Ctrl-C stops the cluster; the data stays in %[4]s.`, verb, d.nodes[0].pid.Load(), d.nodes[0].id, d.data)
+Ctrl-C stops the cluster; the data stays in %[4]s.`, verb, d.nodes[0].pid.Load(), d.nodes[0].id, d.data, d.nodes[0].http)
 }

@@ -30,6 +30,7 @@ type devNode struct {
 	id           string
 	native, peer string // addresses
 	resp         string // for Redis clients, "" if there is none
+	http         string
 	log          string // path
 	program      string
 	args         []string

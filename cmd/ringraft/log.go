@@ -19,6 +19,6 @@ func (con *console) logger(level, format string) *slog.Logger {
 func warnInsecure(log *slog.Logger, cfg serverConfig) {
 	if cfg.insecure {
 		log.Warn("running with --insecure: no encryption, no authentication; whoever reaches the ports owns the data",
-			"native", cfg.native, "peer", cfg.peer, "resp", cfg.resp)
+			"native", cfg.native, "peer", cfg.peer, "resp", cfg.resp, "http", cfg.http)
 	}
 }

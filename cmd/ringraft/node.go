@@ -11,6 +11,7 @@ import (
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/shard/storage"
 	"github.com/ringraft/ringraft/transport"
+	"github.com/ringraft/ringraft/transport/httpapi"
 	"github.com/ringraft/ringraft/transport/peer"
 	"github.com/ringraft/ringraft/transport/resp"
 )
@@ -45,7 +46,8 @@ type parts struct {
 	node    *shard.Node
 	network *peer.Network
 	server  *transport.Server
-	redis   *resp.Server // nil without --resp
+	redis   *resp.Server    // nil without --resp
+	http    *httpapi.Server // nil without --http
 
 	self    peer.Identity
 	stalled chan error
@@ -91,7 +93,10 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	if p.server, err = p.listenToClients(cfg.native); err != nil {
 		return err
 	}
-	p.redis, err = p.listenToRedisClients(cfg.resp)
+	if p.redis, err = p.listenToRedisClients(cfg.resp); err != nil {
+		return err
+	}
+	p.http, err = p.listenToHTTP(cfg.http, cfg.httpOrigins)
 	return err
 }
 
@@ -139,6 +144,22 @@ func (p *parts) listenToClients(addr string) (*transport.Server, error) {
 	return server, err
 }
 
+// listenToHTTP returns nil without an address.
+func (p *parts) listenToHTTP(addr string, origins []string) (*httpapi.Server, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := listen("http", addr)
+	if err != nil {
+		return nil, err
+	}
+	server, err := httpapi.NewServer(httpapi.Config{Listener: l, Node: frontNode{p.node}, Logger: p.log, Origins: origins})
+	if err != nil {
+		l.Close()
+	}
+	return server, err
+}
+
 // stall is called by the storage's watchdog. The first stall ends the node.
 func (p *parts) stall(what string, since time.Time) {
 	select {
@@ -155,10 +176,13 @@ func (p *parts) serve(ctx context.Context) error {
 		}
 		return fmt.Errorf("starting node %s: %w", p.self.Node, err)
 	}
-	served := make(chan error, 2)
-	go func() { served <- p.server.Serve() }() // ended by stop
+	served := make(chan error, 3)
+	go func() { served <- p.server.Serve() }() // ended by stop, as are the others
 	if p.redis != nil {
-		go func() { served <- p.redis.Serve() }() // likewise
+		go func() { served <- p.redis.Serve() }()
+	}
+	if p.http != nil {
+		go func() { served <- p.http.Serve() }()
 	}
 	p.log.Info("node is serving", "node", p.self.Node, "version", version())
 	select {
@@ -185,6 +209,11 @@ func (p *parts) stop(timeout time.Duration) error {
 	if err := p.shutdownClients(ctx); err != nil {
 		p.log.Warn("some clients were cut off", "err", err)
 	}
+	if p.http != nil {
+		if err := p.http.Shutdown(ctx); err != nil {
+			p.log.Warn("some HTTP clients were cut off", "err", err)
+		}
+	}
 	err := p.close()
 	p.log.Info("node has stopped", "node", p.self.Node)
 	return err
@@ -203,6 +232,9 @@ func (p *parts) shutdownClients(ctx context.Context) error {
 // close closes what is open, in the reverse order of its start.
 func (p *parts) close() error {
 	var errs []error
+	if p.http != nil {
+		errs = append(errs, p.http.Close())
+	}
 	if p.redis != nil {
 		errs = append(errs, p.redis.Close())
 	}
@@ -238,3 +270,18 @@ func (p peers) Join(cluster string) {
 		p.parts.log.Error("the node cannot introduce itself to its cluster", "cluster", cluster, "err", err)
 	}
 }
+
+// frontNode is the node as the fronts want it.
+type frontNode struct{ *shard.Node }
+
+// Group returns the group that owns slot, 0 before there is a cluster map.
+func (n frontNode) Group(slot uint16) uint64 {
+	m := n.Map()
+	if m.Epoch == 0 {
+		return 0
+	}
+	return m.GroupOf(slot)
+}
+
+// Cluster returns the cluster's id.
+func (n frontNode) Cluster() string { return n.Map().Cluster }

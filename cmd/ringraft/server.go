@@ -27,6 +27,8 @@ func (con *console) serverCommand() *cli.Command {
 			&cli.StringFlag{Name: "native", Usage: "`HOST:PORT` to listen on for clients"},
 			&cli.StringFlag{Name: "peer", Usage: "`HOST:PORT` to listen on for other nodes"},
 			&cli.StringFlag{Name: "resp", Usage: "`HOST:PORT` to listen on for Redis clients (default: none)"},
+			&cli.StringFlag{Name: "http", Usage: "`HOST:PORT` to listen on for HTTP (default: no HTTP)"},
+			&cli.StringFlag{Name: "http-origins", Usage: "`ORIGINS` of web pages that may use HTTP here, with commas between, or * for all (default: none)"},
 			&cli.StringFlag{Name: "advertise-native", Usage: "`HOST:PORT` where clients find this node (default: --native)"},
 			&cli.StringFlag{Name: "advertise-peer", Usage: "`HOST:PORT` where other nodes find this node (default: --peer)"},
 			&cli.StringFlag{Name: "init", Usage: "form a cluster, once, from exactly these members: `ID=PEER,ID=PEER,…`; ignored on a node that has state"},

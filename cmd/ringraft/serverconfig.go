@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,8 +20,10 @@ type serverConfig struct {
 	data            string // directory
 	native          string // where to listen
 	peer            string
-	resp            string // for Redis clients; "" is nowhere
-	advertiseNative string // where others find the node
+	resp            string   // for Redis clients; "" is nowhere
+	http            string   // "" for none
+	httpOrigins     []string // of web pages that may use it
+	advertiseNative string   // where others find the node
 	advertisePeer   string
 	init            []shard.Member
 	groups          int
@@ -39,6 +42,7 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 		native:          c.String("native"),
 		peer:            c.String("peer"),
 		resp:            c.String("resp"),
+		http:            c.String("http"),
 		advertiseNative: c.String("advertise-native"),
 		advertisePeer:   c.String("advertise-peer"),
 		groups:          c.Int("groups"),
@@ -52,6 +56,9 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 	}
 	if cfg.advertisePeer == "" {
 		cfg.advertisePeer = cfg.peer
+	}
+	if list := c.String("http-origins"); list != "" {
+		cfg.httpOrigins = strings.Split(list, ",")
 	}
 	var err error
 	if cfg.init, err = parseInit(c.String("init")); err != nil {
@@ -88,6 +95,14 @@ func (cfg *serverConfig) check() error {
 		if err := checkListen(a.flag, a.addr, cfg.insecure); err != nil {
 			return err
 		}
+	}
+	if cfg.http != "" {
+		if err := checkListen("http", cfg.http, cfg.insecure); err != nil {
+			return err
+		}
+	}
+	if err := checkOrigins(cfg.httpOrigins); err != nil {
+		return err
 	}
 	for _, a := range []struct{ flag, addr string }{
 		{"advertise-native", cfg.advertiseNative}, {"advertise-peer", cfg.advertisePeer},
@@ -131,6 +146,17 @@ func checkAdvertised(flag, addr string) error {
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return usagef("--%s is %q, an address that nobody can dial; name a host", flag, addr)
+	}
+	return nil
+}
+
+// checkOrigins refuses what no browser sends as an origin.
+func checkOrigins(origins []string) error {
+	for _, origin := range origins {
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin) {
+			return usagef("--http-origins has %q; an origin is SCHEME://HOST or SCHEME://HOST:PORT, or * for all", origin)
+		}
 	}
 	return nil
 }
