@@ -30,6 +30,10 @@ func samples() []op.Op {
 			Then:     []op.Op{op.Set{Key: key, Value: value}, op.Get{Key: []byte("b")}},
 			Else:     []op.Op{op.Delete{Key: key}},
 		},
+		op.Once{
+			Key: op.AttachedKey(7, 'i', []byte("name")), Mark: bytes.Repeat([]byte{5}, op.MarkSize), TTL: 9,
+			Txn: op.Txn{Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondPresent}}}, Then: []op.Op{op.Add{Key: key, Delta: 1}}, Else: []op.Op{op.Get{Key: key}}},
+		},
 		op.OpenSession{OnSlot: 4095, TTL: 60_000}, op.AbortTxn{ID: txnID(9), Home: 4095}, op.CloseSession{OnSlot: 4095, Session: 1 << 40},
 		op.Hello{Cluster: "c1"}, op.ClusterMap{Epoch: math.MaxUint64}, op.Status{All: true},
 		op.Transfer{Group: 3, To: "n2"}, op.SetConfig{Name: "max-bytes", Value: "1GiB"},

@@ -16,6 +16,8 @@ func Keys(o Op) [][]byte {
 		return keys
 	case Txn:
 		return txnKeys(o.Compares, o.Then, o.Else)
+	case Once:
+		return append([][]byte{o.Key}, Keys(o.Txn)...)
 	case Prepare:
 		return txnKeys(o.Compares, o.Ops, nil)
 	case Decide:

@@ -27,6 +27,7 @@ const (
 	CodeAbortTxn    Code = 40
 
 	CodeCloseSession Code = 41
+	CodeOnce         Code = 42
 
 	CodeHello     Code = 64
 	CodeMap       Code = 65
@@ -121,6 +122,7 @@ func table() (t [256]Spec) {
 		{CodeOpenSession, "open-session", ClassWrite, 2, "[slot, ttl]", "number", "Open a session, in which writes happen exactly once.", (*reader).openSession},
 		{CodeAbortTxn, "abort-txn", ClassWrite, 2, "[id, home]", "number", "Abort a transaction that is not decided yet; the outcome, as get-txn tells it.", (*reader).abortTxn},
 		{CodeCloseSession, "close-session", ClassWrite, 2, "[slot, session]", "found", "End a session of which all answers have come.", (*reader).closeSession},
+		{CodeOnce, "once", ClassWrite, 6, "[key, mark, ttl, [key, cond…], [operation…], [operation…]]", "found, value, unmet, results, items", "A transaction in one group, unless key tells that it was done; its answer is kept there.", (*reader).once},
 
 		{CodeHello, "hello", ClassCluster, 1, "[cluster_id]", "detail", "Greet a node: it refuses a caller of another cluster.", (*reader).hello},
 		{CodeMap, "map", ClassCluster, 1, "[epoch]", "detail", "The cluster map, empty if epoch is the newest.", (*reader).clusterMap},

@@ -241,13 +241,7 @@ func (r *reader) ops(field string) []Op {
 
 // Apply judges the compares and runs the branch that they choose.
 func (o Txn) Apply(s State) Result {
-	branch, unmet := o.Then, false
-	for _, c := range o.Compares {
-		if rec, found := s.Lookup(c.Key); !c.Cond.holds(rec, found) {
-			branch, unmet = o.Else, true
-			break
-		}
-	}
+	branch, unmet := o.choose(s)
 	results, err := applyAll(s, branch)
 	if err != nil {
 		return Fail(err)
@@ -260,6 +254,16 @@ func (o Txn) Apply(s State) Result {
 		}
 	}
 	return res
+}
+
+// choose judges the compares, and returns the branch that is to run.
+func (o Txn) choose(v View) (branch []Op, unmet bool) {
+	for _, c := range o.Compares {
+		if rec, found := v.Lookup(c.Key); !c.Cond.holds(rec, found) {
+			return o.Else, true
+		}
+	}
+	return o.Then, false
 }
 
 // standing tells what stands at the keys compared.

@@ -213,6 +213,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 		{op.OpenSession{}, true},
 		{op.AbortTxn{}, true},
 		{op.CloseSession{}, true},
+		{op.Once{}, true},
 		{op.Transfer{}, true},
 		{op.SetConfig{}, true},
 		{op.Sweep{Limit: 1}, true},
