@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -173,6 +174,54 @@ func TestOneCreatesAlthoughTheLeaderDies(t *testing.T) {
 	}
 	if got := string(v.Bytes); len(created) > 1 || len(created) == 1 && got != created[0] || len(created) == 0 && !unknown[got] {
 		t.Errorf("%v got 201, the outcome of %v is unknown, and the key holds %s", created, unknown, got)
+	}
+}
+
+// TestKeyedWritesCountOnceAlthoughTheLeaderDies has callers repeat writes under a key
+// until they are answered, at one node after the other, while a leader is killed.
+func TestKeyedWritesCountOnceAlthoughTheLeaderDies(t *testing.T) {
+	t.Parallel()
+	c, nodes := startHTTPCluster(t)
+	const callers, writes = 4, 6
+	leader := c.leader(c.clusterMap().GroupOf(op.SlotOf([]byte("n"))))
+	var wg sync.WaitGroup
+	half := make(chan struct{}, callers)
+	for caller := range callers {
+		wg.Go(func() {
+			for i := range writes {
+				if i == writes/2 {
+					half <- struct{}{}
+				}
+				key := fmt.Sprintf("Idempotency-Key: %d-%d", caller, i)
+				eventually(t, "the write is answered", func() error {
+					for _, node := range nodes {
+						a := node.post("/-/counters/n", `{}`, "--header", key)
+						if a.status == 200 {
+							return nil
+						}
+						if a.status != 503 && a.status != 504 && a.status != 409 && a.status != 0 {
+							t.Errorf("%+v", a)
+						}
+					}
+					return errors.New("no answer")
+				})
+				transfer := `{"then":[{"add":{"key":"a"}},{"add":{"key":"b"}},{"add":{"key":"c"}},{"add":{"key":"d"}}]}`
+				eventually(t, "the transaction is answered", func() error {
+					for _, node := range nodes {
+						if a := node.post("/-/transactions", transfer, "--header", key+"-txn"); a.status == 200 {
+							return nil
+						}
+					}
+					return errors.New("no answer")
+				})
+			}
+		})
+	}
+	<-half
+	leader.kill()
+	wg.Wait()
+	for _, key := range []string{"n", "a", "b", "c", "d"} {
+		c.want(key, strconv.Itoa(callers*writes))
 	}
 }
 

@@ -27,7 +27,9 @@ type call struct {
 	reads        consistency
 	precondition precondition
 	seen         seen
-	reserved     int64 // bytes of the server's budget
+	once         *idempotency // nil: the request has no idempotency key
+	body         []byte       // once it was read
+	reserved     int64        // bytes of the server's budget
 }
 
 // answer is what a request came to. It has a JSON document or bytes, or nothing.
@@ -59,6 +61,9 @@ func (s *Server) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if token := c.seen.token(s.cfg.Node.Cluster()); token != "" {
 		h.Set(sessionHeader, token)
 	}
+	if c.once != nil && c.once.replayed {
+		h.Set(replayedHeader, "true")
+	}
 	if p != nil {
 		c.writeProblem(p)
 		return
@@ -82,6 +87,13 @@ func (c *call) serve() (answer, *problem) {
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(c.request.Context(), c.server.cfg.RequestTimeout)
 	defer cancel()
+	var p *problem
+	if c.once, p = c.newIdempotency(); p != nil {
+		return answer{}, p
+	}
+	if c.once != nil {
+		return c.serveOnce()
+	}
 	return c.action.serve(c)
 }
 
@@ -176,8 +188,6 @@ func (c *call) bound(slot uint16) uint64 {
 	}
 	return 0
 }
-
-func (c *call) change(o op.Write) op.Result { return c.ask(o, op.Local, 0) }
 
 func (c *call) write(a answer) {
 	h := c.out.Header()

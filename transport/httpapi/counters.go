@@ -42,8 +42,11 @@ func (c *call) add() (answer, *problem) {
 		return answer{}, failure(err)
 	}
 	res, p := c.conditional(func(cond op.Cond) op.Result {
-		o.Cond = cond
-		return c.change(o)
+		if c.once != nil {
+			return c.changeKey(cond, o)
+		}
+		o.Cond = cond // alone, it tells by how much a sum leaves its bounds
+		return c.ask(o, op.Local, 0)
 	})
 	switch {
 	case p != nil:

@@ -123,7 +123,12 @@ func (c *call) plainBody() ([]byte, *problem) {
 	if coding := c.request.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, kind: "media-type", field: "Content-Encoding", detail: fmt.Sprintf("is %.64q; send the body as it is", coding)}
 	}
-	return c.readBody()
+	if c.body != nil {
+		return c.body, nil
+	}
+	var p *problem
+	c.body, p = c.readBody()
+	return c.body, p
 }
 
 // jsonAnswer is an answer whose body is v.

@@ -149,10 +149,10 @@ func (c *call) delete() (answer, *problem) {
 	return answer{status: http.StatusNoContent}, nil
 }
 
-// changeKey does o on the call's key, and another operation in its slot, in one entry,
-// if the condition holds for the key. The result is o's.
-func (c *call) changeKey(cond op.Cond, o, beside op.Op) op.Result {
-	txn := op.Txn{Then: []op.Op{o, beside}}
+// changeKey does o on the call's key, and other operations in its slot, in one entry, if
+// the condition holds for the key. The result is o's.
+func (c *call) changeKey(cond op.Cond, o op.Op, beside ...op.Op) op.Result {
+	txn := op.Txn{Then: append([]op.Op{o}, beside...)}
 	if cond.Kind != op.CondNone {
 		txn.Compares = []op.Compare{{Key: c.key, Cond: cond}}
 	}

@@ -53,4 +53,4 @@ func (o *origins) admit(h http.Header, r *http.Request) *problem {
 }
 
 // exposed are the headers of answers that a page may read.
-var exposed = []string{"ETag", "Allow", "Retry-After", "Ringraft-Ttl", sessionHeader}
+var exposed = []string{"ETag", "Allow", "Retry-After", "Ringraft-Ttl", sessionHeader, replayedHeader}

@@ -130,6 +130,22 @@ const maxPins = 16
 // condition to put into the entry, where alone it is judged. A precondition that no
 // condition says is judged here, and what it was judged by is then the condition.
 func (c *call) conditional(write func(op.Cond) op.Result) (op.Result, *problem) {
+	res, p := c.attempt(write)
+	if p == nil || p.status != http.StatusPreconditionFailed {
+		return res, p
+	}
+	// It may fail by what an earlier request of the same idempotency key has done.
+	switch kept, ok := c.kept(op.SlotOf(c.key)); {
+	case !ok:
+		return res, p
+	case kept.Err != nil:
+		return kept, failure(kept.Err)
+	default:
+		return kept.Results[0], nil
+	}
+}
+
+func (c *call) attempt(write func(op.Cond) op.Result) (op.Result, *problem) {
 	if cond, ok := c.precondition.cond(); ok {
 		res := write(cond)
 		switch {

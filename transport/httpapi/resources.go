@@ -24,6 +24,7 @@ type action struct {
 	takes   string // the schema of the JSON body, bytesType for any bytes, "" for none
 	gives   string // the schema of the JSON answer, "" for none
 	raw     bool   // the answer can be the value's bytes, too
+	writes  bool   // it takes an idempotency key
 	// statuses are those that it answers, besides what every action may: see common.
 	statuses []int
 	serve    func(*call) (answer, *problem)
@@ -54,22 +55,22 @@ func resources() []resource {
 		{path: "/-/set", prefix: "-/set", actions: []action{
 			{
 				method: http.MethodPost, id: "setMany", summary: "Put several values, all or none of them.",
-				headers: writeHeaders(), takes: "Pairs", gives: "Versions",
+				headers: writeHeaders(), writes: true, takes: "Pairs", gives: "Versions",
 				statuses: writeStatuses(200), serve: (*call).setMany,
 			},
 		}},
 		{path: "/-/delete", prefix: "-/delete", actions: []action{
 			{
 				method: http.MethodPost, id: "deleteMany", summary: "Remove several keys, all or none of them.",
-				headers: writeHeaders(), takes: "Keys", gives: "Deleted",
+				headers: writeHeaders(), writes: true, takes: "Keys", gives: "Deleted",
 				statuses: writeStatuses(200), serve: (*call).deleteMany,
 			},
 		}},
 		{path: "/-/transactions", prefix: "-/transactions", actions: []action{
 			{
 				method: http.MethodPost, id: "transact", summary: "Compare and change several keys in one step.",
-				headers: writeHeaders(), takes: "Transaction", gives: "Outcome",
-				statuses: writeStatuses(200, 409), serve: (*call).transact,
+				headers: writeHeaders(), writes: true, takes: "Transaction", gives: "Outcome",
+				statuses: writeStatuses(200), serve: (*call).transact,
 			},
 		}},
 		{path: "/-/scan", prefix: "-/scan", actions: []action{
@@ -83,8 +84,8 @@ func resources() []resource {
 		{path: "/-/counters/{key}", prefix: "-/counters/", keyed: true, actions: []action{
 			{
 				method: http.MethodPost, id: "add", summary: "Add to the integer at a key, which counts as 0 if it is missing.",
-				headers: conditionalHeaders(writeHeaders()), takes: "Addition", gives: "Number",
-				statuses: writeStatuses(200, 409, 412, 414), serve: (*call).add,
+				headers: conditionalHeaders(writeHeaders()), writes: true, takes: "Addition", gives: "Number",
+				statuses: writeStatuses(200, 412, 414), serve: (*call).add,
 			},
 		}},
 		{path: "/-/kv/{key}", prefix: "-/kv/", keyed: true, actions: keyActions("Reserved")},
@@ -105,7 +106,7 @@ func keyActions(suffix string) []action {
 		get, head,
 		{
 			method: http.MethodPost, id: "set" + suffix, summary: "Put a value, given in JSON.",
-			headers: conditionalHeaders(writeHeaders()), takes: "Set", gives: "Version",
+			headers: conditionalHeaders(writeHeaders()), writes: true, takes: "Set", gives: "Version",
 			statuses: writeStatuses(200, 201, 412, 414), serve: (*call).set,
 		},
 		{
@@ -114,13 +115,13 @@ func keyActions(suffix string) []action {
 				{"ttl", "how long it lives, as 30s or 1h30m; without it for ever"}, {"keep_ttl", "true: as long as the value that it replaces"},
 				{"protect", "true: it is never evicted"},
 			},
-			headers: conditionalHeaders(writeHeaders()), takes: bytesType, gives: "Version",
+			headers: conditionalHeaders(writeHeaders()), writes: true, takes: bytesType, gives: "Version",
 			statuses: writeStatuses(200, 201, 412, 414), serve: (*call).put,
 		},
 		{
 			method: http.MethodDelete, id: "delete" + suffix, summary: "Remove a key.",
-			headers:  conditionalHeaders(writeHeaders()),
-			statuses: []int{204, 404, 412, 414, 500, 503, 504}, serve: (*call).delete,
+			headers: conditionalHeaders(writeHeaders()), writes: true,
+			statuses: []int{204, 404, 409, 412, 414, 422, 500, 503, 504, 507}, serve: (*call).delete,
 		},
 	}
 }
@@ -133,7 +134,12 @@ func readHeaders() []parameter {
 	return []parameter{{levelHeader, "as the parameter read"}, sessionParameter()}
 }
 
-func writeHeaders() []parameter { return []parameter{sessionParameter()} }
+func writeHeaders() []parameter {
+	return []parameter{
+		sessionParameter(), {keyHeader, "a name for this request, under which it is done once"},
+		{expiresHeader, "how long the name is remembered, as 1h; without it 24h"},
+	}
+}
 
 func sessionParameter() parameter {
 	return parameter{sessionHeader, "what the caller has seen: the header of this name of an earlier answer"}
@@ -146,7 +152,7 @@ func conditionalHeaders(headers []parameter) []parameter {
 
 // writeStatuses are the statuses of a write with a body, and those given.
 func writeStatuses(more ...int) []int {
-	all := append(more, 413, 415, 422, 500, 503, 504, 507)
+	all := append(more, 409, 413, 415, 422, 500, 503, 504, 507)
 	slices.Sort(all)
 	return all
 }

@@ -91,6 +91,7 @@ type Server struct {
 	openapi   []byte
 	origins   *origins
 	bodies    budget
+	flights   flights
 	slots     chan struct{} // held by each request that is being served
 
 	finish sync.Once
@@ -103,6 +104,7 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, resources: resources(), slots: make(chan struct{}, cfg.MaxRequests)}
+	s.flights.marks = map[digest]digest{}
 	s.bodies.left.Store(cfg.MaxBodies)
 	s.openapi = describe(s.resources)
 	if s.origins, err = newOrigins(cfg.Origins); err != nil {
