@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"transport/peer":  {"internal/mutant"},
 	"client":          {"op", "placement", "transport", "internal/mutant", "internal/sealed"},
 	"bench":           {"op", "client"},
-	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench"},
+	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/strictjson"},
 	"internal/mutant": {},
 	"internal/sealed": {"op"},
 	"internal/stream": {},

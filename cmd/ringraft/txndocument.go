@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/strictjson"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -19,8 +15,6 @@ type parsedTxn struct {
 	txn             client.Txn
 	show            map[string]bool // by key compared
 	then, otherwise []parsedOp
-
-	texts []string // all keys and values
 }
 
 type parsedOp struct {
@@ -78,54 +72,15 @@ type expireDocument struct {
 
 // parseTxn returns the transaction in text. Its errors name the part at fault.
 func parseTxn(text []byte) (*parsedTxn, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("it is not valid UTF-8; key_base64 and value_base64 carry other bytes")
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
 	var doc txnDocument
-	if err := dec.Decode(&doc); err != nil {
+	if err := strictjson.Decode(text, &doc); err != nil {
 		return nil, fmt.Errorf("no JSON object of the fields if, then and else: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON object")
-	}
-	if name, twice := twiceNamed(json.NewDecoder(bytes.NewReader(text))); twice {
-		return nil, fmt.Errorf("an object has the field %q twice", name)
 	}
 	p := &parsedTxn{show: map[string]bool{}}
 	if err := p.fill(doc); err != nil {
 		return nil, err
 	}
-	if replaced(text, p.texts...) {
-		return nil, errHalfPair
-	}
 	return p, nil
-}
-
-// twiceNamed returns a field that stands twice in one object of the valid document that
-// dec is to read. The JSON decoder would take the last, and drop half of a transaction.
-func twiceNamed(dec *json.Decoder) (name string, twice bool) {
-	token, _ := dec.Token()
-	if token != json.Delim('{') && token != json.Delim('[') {
-		return "", false
-	}
-	names := map[string]bool{}
-	for dec.More() {
-		if token == json.Delim('{') {
-			field, _ := dec.Token()
-			name = strings.ToLower(field.(string)) // as the decoder matches them
-			if names[name] {
-				return name, true
-			}
-			names[name] = true
-		}
-		if inner, twice := twiceNamed(dec); twice {
-			return inner, true
-		}
-	}
-	_, _ = dec.Token() // the end of the object or list
-	return "", false
 }
 
 func (p *parsedTxn) fill(doc txnDocument) error {
@@ -143,7 +98,7 @@ func (p *parsedTxn) fill(doc txnDocument) error {
 		txn  *[]client.Op
 	}{{"then", doc.Then, &p.then, &p.txn.Then}, {"else", doc.Else, &p.otherwise, &p.txn.Else}} {
 		for i, d := range branch.docs {
-			o, err := p.operation(d)
+			o, err := parseOperation(d)
 			if err != nil {
 				return fmt.Errorf("%s[%d]: %w", branch.name, i, err)
 			}
@@ -155,7 +110,7 @@ func (p *parsedTxn) fill(doc txnDocument) error {
 }
 
 func (p *parsedTxn) compare(c compareDocument) (client.Compare, error) {
-	key, err := p.key(c.keyField)
+	key, err := c.key()
 	if err != nil {
 		return client.Compare{}, err
 	}
@@ -170,7 +125,7 @@ func (p *parsedTxn) compare(c compareDocument) (client.Compare, error) {
 		opts = append(opts, client.IfVersion(*c.Version))
 	}
 	if c.given() {
-		value, err := p.value(c.valueField)
+		value, err := c.value()
 		if err != nil {
 			return client.Compare{}, err
 		}
@@ -185,27 +140,27 @@ func (p *parsedTxn) compare(c compareDocument) (client.Compare, error) {
 	return client.When(key, opts...), nil
 }
 
-func (p *parsedTxn) operation(d operationDocument) (parsedOp, error) {
+func parseOperation(d operationDocument) (parsedOp, error) {
 	var ops []parsedOp
 	var errs []error
 	add := func(o parsedOp, err error) {
 		ops, errs = append(ops, o), append(errs, err)
 	}
 	if d.Set != nil {
-		add(p.set(d.Set))
+		add(parseSet(d.Set))
 	}
 	if d.Add != nil {
-		add(p.add(d.Add))
+		add(parseAdd(d.Add))
 	}
 	if d.Expire != nil {
-		add(p.expire(d.Expire))
+		add(parseExpire(d.Expire))
 	}
 	if d.Delete != nil {
-		key, err := p.key(*d.Delete)
+		key, err := d.Delete.key()
 		add(parsedOp{op.CodeDelete, key, client.DeleteOp(key)}, err)
 	}
 	if d.Get != nil {
-		key, err := p.key(*d.Get)
+		key, err := d.Get.key()
 		add(parsedOp{op.CodeGet, key, client.GetOp(key)}, err)
 	}
 	if len(ops) != 1 {
@@ -214,12 +169,12 @@ func (p *parsedTxn) operation(d operationDocument) (parsedOp, error) {
 	return ops[0], errs[0]
 }
 
-func (p *parsedTxn) set(d *setDocument) (parsedOp, error) {
-	key, err := p.key(d.keyField)
+func parseSet(d *setDocument) (parsedOp, error) {
+	key, err := d.key()
 	if err != nil {
 		return parsedOp{}, err
 	}
-	value, err := p.value(d.valueField)
+	value, err := d.value()
 	if err != nil {
 		return parsedOp{}, err
 	}
@@ -233,8 +188,8 @@ func (p *parsedTxn) set(d *setDocument) (parsedOp, error) {
 	return parsedOp{op.CodeSet, key, client.SetOp(key, value, opts...)}, err
 }
 
-func (p *parsedTxn) add(d *addDocument) (parsedOp, error) {
-	key, err := p.key(d.keyField)
+func parseAdd(d *addDocument) (parsedOp, error) {
+	key, err := d.key()
 	if err != nil {
 		return parsedOp{}, err
 	}
@@ -254,8 +209,8 @@ func (p *parsedTxn) add(d *addDocument) (parsedOp, error) {
 	return parsedOp{op.CodeAdd, key, client.AddOp(key, *d.Delta, opts...)}, err
 }
 
-func (p *parsedTxn) expire(d *expireDocument) (parsedOp, error) {
-	key, err := p.key(d.keyField)
+func parseExpire(d *expireDocument) (parsedOp, error) {
+	key, err := d.key()
 	switch {
 	case err != nil:
 		return parsedOp{}, err
@@ -278,16 +233,4 @@ func ttlOption(text *string) ([]client.WriteOption, error) {
 		return nil, err
 	}
 	return []client.WriteOption{client.WithTTL(ttl)}, nil
-}
-
-func (p *parsedTxn) key(f keyField) (string, error) {
-	key, err := f.key()
-	p.texts = append(p.texts, key)
-	return key, err
-}
-
-func (p *parsedTxn) value(f valueField) ([]byte, error) {
-	value, err := f.value()
-	p.texts = append(p.texts, string(value))
-	return value, err
 }

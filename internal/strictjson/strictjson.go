@@ -23,12 +23,10 @@ func (e *SyntaxError) Error() string { return e.reason }
 // Decode fills v, a pointer, from text. Apart from a SyntaxError, errors say what is
 // wrong with a field.
 func Decode(text []byte, v any) error {
-	switch {
-	case !utf8.Valid(text):
-		return &SyntaxError{"it is not valid UTF-8"}
-	case !json.Valid(text):
-		return &SyntaxError{"it is not one JSON document"}
-	case halfPair(text):
+	if err := valid(text); err != nil {
+		return err
+	}
+	if halfPair(text) {
 		return errors.New("half a surrogate pair stands for no character")
 	}
 	if name, twice := namedTwice(json.NewDecoder(bytes.NewReader(text))); twice {
@@ -45,6 +43,22 @@ func Decode(text []byte, v any) error {
 		return fmt.Errorf("it is a JSON %s; an object belongs there", wrong.Value)
 	case err != nil:
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// valid refuses what is not one document in JSON.
+func valid(text []byte) error {
+	if !utf8.Valid(text) {
+		return &SyntaxError{"it is not valid UTF-8"}
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	var document json.RawMessage
+	if err := dec.Decode(&document); err != nil {
+		return &SyntaxError{"it is no JSON document: " + err.Error()}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return &SyntaxError{"something follows the JSON document"}
 	}
 	return nil
 }

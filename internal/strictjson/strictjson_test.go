@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 		syntax bool
 		reason string
 	}{
-		{"", true, "document"}, {"{", true, "document"}, {`{}{}`, true, "document"}, {`{} x`, true, "document"}, {"\"\xff\"", true, "UTF-8"},
+		{"", true, "document"}, {"{", true, "document"}, {`{}{}`, true, "follows"}, {`{} x`, true, "follows"}, {"\"\xff\"", true, "UTF-8"},
 		{`[]`, false, "object"}, {`{"text":1}`, false, "text"}, {`{"list":[{"text":[]}]}`, false, "list.text"}, {`{"texts":""}`, false, `"texts"`},
 		{`{"text":"","text":""}`, false, "twice"}, {`{"list":[{"text":"","TEXT":""}]}`, false, "twice"},
 		{`{"text":"\ud83d"}`, false, "half"}, {`{"text":"\ud83dx"}`, false, "half"}, {`{"text":"\ude00\ud83d"}`, false, "half"}, {`{"text":"\ud83d\n"}`, false, "half"},
