@@ -10,10 +10,7 @@ import (
 
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/shard/storage"
-	"github.com/ringraft/ringraft/transport"
-	"github.com/ringraft/ringraft/transport/httpapi"
 	"github.com/ringraft/ringraft/transport/peer"
-	"github.com/ringraft/ringraft/transport/resp"
 )
 
 // runNode runs a node until ctx ends, and returns the error that it fails with
@@ -45,9 +42,7 @@ type parts struct {
 	dir     *storage.Dir
 	node    *shard.Node
 	network *peer.Network
-	server  *transport.Server
-	redis   *resp.Server    // nil without --resp
-	http    *httpapi.Server // nil without --http
+	fronts  fronts
 
 	self    peer.Identity
 	stalled chan error
@@ -90,14 +85,7 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	if p.network, err = p.listenToPeers(cfg); err != nil {
 		return err
 	}
-	if p.server, err = p.listenToClients(cfg.native); err != nil {
-		return err
-	}
-	if p.redis, err = p.listenToRedisClients(cfg.resp); err != nil {
-		return err
-	}
-	p.http, err = p.listenToHTTP(cfg.http, cfg.httpOrigins)
-	return err
+	return p.openFronts(cfg)
 }
 
 func listen(flag, addr string) (net.Listener, error) {
@@ -132,34 +120,6 @@ func (p *parts) listenToPeers(cfg serverConfig) (*peer.Network, error) {
 	return network, err
 }
 
-func (p *parts) listenToClients(addr string) (*transport.Server, error) {
-	l, err := listen("native", addr)
-	if err != nil {
-		return nil, err
-	}
-	server, err := transport.NewServer(transport.ServerConfig{Listener: l, Handler: p.node, Logger: p.log})
-	if err != nil {
-		l.Close()
-	}
-	return server, err
-}
-
-// listenToHTTP returns nil without an address.
-func (p *parts) listenToHTTP(addr string, origins []string) (*httpapi.Server, error) {
-	if addr == "" {
-		return nil, nil
-	}
-	l, err := listen("http", addr)
-	if err != nil {
-		return nil, err
-	}
-	server, err := httpapi.NewServer(httpapi.Config{Listener: l, Node: frontNode{p.node}, Logger: p.log, Origins: origins})
-	if err != nil {
-		l.Close()
-	}
-	return server, err
-}
-
 // stall is called by the storage's watchdog. The first stall ends the node.
 func (p *parts) stall(what string, since time.Time) {
 	select {
@@ -176,14 +136,7 @@ func (p *parts) serve(ctx context.Context) error {
 		}
 		return fmt.Errorf("starting node %s: %w", p.self.Node, err)
 	}
-	served := make(chan error, 3)
-	go func() { served <- p.server.Serve() }() // ended by stop, as are the others
-	if p.redis != nil {
-		go func() { served <- p.redis.Serve() }()
-	}
-	if p.http != nil {
-		go func() { served <- p.http.Serve() }()
-	}
+	served := p.fronts.serve()
 	p.log.Info("node is serving", "node", p.self.Node, "version", version())
 	select {
 	case <-ctx.Done():
@@ -206,41 +159,17 @@ func (p *parts) stop(timeout time.Duration) error {
 	if err := p.node.Drain(ctx); err != nil {
 		p.log.Warn("some leaderships were not handed over", "err", err)
 	}
-	if err := p.shutdownClients(ctx); err != nil {
+	if err := p.fronts.shutdown(ctx); err != nil {
 		p.log.Warn("some clients were cut off", "err", err)
-	}
-	if p.http != nil {
-		if err := p.http.Shutdown(ctx); err != nil {
-			p.log.Warn("some HTTP clients were cut off", "err", err)
-		}
 	}
 	err := p.close()
 	p.log.Info("node has stopped", "node", p.self.Node)
 	return err
 }
 
-// shutdownClients ends both fronts at the same time.
-func (p *parts) shutdownClients(ctx context.Context) error {
-	if p.redis == nil {
-		return p.server.Shutdown(ctx)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.redis.Shutdown(ctx) }()
-	return errors.Join(p.server.Shutdown(ctx), <-ended)
-}
-
 // close closes what is open, in the reverse order of its start.
 func (p *parts) close() error {
-	var errs []error
-	if p.http != nil {
-		errs = append(errs, p.http.Close())
-	}
-	if p.redis != nil {
-		errs = append(errs, p.redis.Close())
-	}
-	if p.server != nil {
-		errs = append(errs, p.server.Close())
-	}
+	errs := []error{p.fronts.close()}
 	if p.node != nil {
 		errs = append(errs, p.node.Close())
 	}
@@ -270,18 +199,3 @@ func (p peers) Join(cluster string) {
 		p.parts.log.Error("the node cannot introduce itself to its cluster", "cluster", cluster, "err", err)
 	}
 }
-
-// frontNode is the node as the fronts want it.
-type frontNode struct{ *shard.Node }
-
-// Group returns the group that owns slot, 0 before there is a cluster map.
-func (n frontNode) Group(slot uint16) uint64 {
-	m := n.Map()
-	if m.Epoch == 0 {
-		return 0
-	}
-	return m.GroupOf(slot)
-}
-
-// Cluster returns the cluster's id.
-func (n frontNode) Cluster() string { return n.Map().Cluster }

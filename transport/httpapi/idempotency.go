@@ -16,7 +16,7 @@ import (
 // once, however often it is sent. Two attached records see to that, which are never
 // evicted: a claim, found by the key alone, which tells what the key stands for; and,
 // beside what is written and in its entry, the answer. See
-// docs/decisions/0018-idempotency-keys.md.
+// docs/decisions/0020-idempotency-keys.md.
 
 const (
 	keyHeader      = "Idempotency-Key"

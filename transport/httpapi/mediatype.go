@@ -13,7 +13,7 @@ import (
 // The media type that came with a value stands in an attached record, written in the
 // value's own entry. It holds a checksum of the value that it describes: if others have
 // written the key since, without a word to this front, the type no longer counts. See
-// docs/decisions/0017-media-types.md.
+// docs/decisions/0019-media-types.md.
 
 // mediaKind is the kind of attached records that hold a media type.
 const mediaKind = 't'
