@@ -183,6 +183,7 @@ func TestSimNodeThatStopsOrRestartsCostsNoFurtherElection(t *testing.T) {
 				t.Fatal(err)
 			}
 			other := c.without(m.ID)[0]
+			time.Sleep(100 * time.Millisecond) // all have heard of the new leaders
 			before := c.terms(other)
 			c.halt(m.ID)
 			time.Sleep(time.Second)
