@@ -23,7 +23,8 @@ type Config struct {
 	// RequestTimeout bounds a call whose context has no deadline. 0 is 5 s.
 	RequestTimeout time.Duration
 	// AttemptTimeout bounds how long the first node asked may take over a call that can
-	// be repeated: then another one is asked, and has twice the time. 0 is 1 s.
+	// be repeated: then another one is asked, which has as long, since it may only name
+	// the first one, and further ones have twice the time of the one before. 0 is 500 ms.
 	AttemptTimeout time.Duration
 	// SessionTTL is how long the cluster keeps the answers to this client's writes, so
 	// that it can repeat them without doing them again, when no write of it comes. It
@@ -62,7 +63,7 @@ func (c Config) withDefaults() (Config, error) {
 	}{
 		{"DialTimeout", &c.DialTimeout, 2 * time.Second},
 		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
-		{"AttemptTimeout", &c.AttemptTimeout, time.Second},
+		{"AttemptTimeout", &c.AttemptTimeout, 500 * time.Millisecond},
 		{"SessionTTL", &c.SessionTTL, 5 * time.Minute},
 		{"BackoffMin", &c.BackoffMin, 5 * time.Millisecond},
 		{"BackoffMax", &c.BackoffMax, 250 * time.Millisecond},

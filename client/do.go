@@ -184,7 +184,7 @@ func unsettled(answer *op.Error, broken error) bool {
 // for another attempt.
 func (a *attempts) until(ctx context.Context) (until time.Time, early bool) {
 	end, _ := ctx.Deadline()
-	limit := a.sent.Add(a.client.cfg.AttemptTimeout << min(a.silent, 16))
+	limit := a.sent.Add(a.client.cfg.AttemptTimeout << min(max(a.silent-1, 0), 16))
 	switch {
 	case a.repeatable && limit.Before(end):
 		return limit, true

@@ -160,7 +160,7 @@ func TestSilentLeaderIsDoubted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(silence, done)
-				c := s.client(t, Config{})
+				c := s.client(t, Config{AttemptTimeout: time.Second})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if err := tc.call(ctx, c); !errors.Is(err, tc.outcome) || !errors.Is(err, context.DeadlineExceeded) {
@@ -256,7 +256,7 @@ func TestCancelledCallDoesNotDoubtTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(silence, done)
-		c := s.client(t, Config{})
+		c := s.client(t, Config{AttemptTimeout: time.Minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, cancel)
 		if err := set(ctx, c); !errors.Is(err, context.Canceled) {
