@@ -22,25 +22,27 @@ const module = "github.com/ringraft/ringraft/"
 // of ours that it may import. Tests may import what their package may, and the
 // packages that exist for tests.
 var layers = map[string][]string{
-	"op":              {"internal/mutant"},
-	"lru":             {"internal/mutant"},
-	"placement":       {},
-	"raftfsm":         {"op", "lru", "internal/mutant"},
-	"shard/storage":   {"shard/storage/sharedlog", "internal/mutant"},
-	"shard":           {"op", "placement", "raftfsm", "shard/storage", "internal/mutant"},
-	"transport":       {"op", "internal/stream"},
-	"transport/resp":  {"op", "internal/stream"},
-	"transport/peer":  {"internal/mutant"},
-	"client":          {"op", "placement", "transport", "internal/mutant", "internal/sealed"},
-	"bench":           {"op", "client"},
-	"cmd/ringraft":    {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/strictjson"},
-	"internal/mutant": {},
-	"internal/sealed": {"op"},
-	"internal/stream": {},
+	"op":                {"internal/mutant"},
+	"lru":               {"internal/mutant"},
+	"placement":         {},
+	"raftfsm":           {"op", "lru", "internal/mutant"},
+	"shard/storage":     {"shard/storage/sharedlog", "internal/mutant"},
+	"shard":             {"op", "placement", "raftfsm", "shard/storage", "internal/backoff", "internal/mutant"},
+	"transport":         {"op", "internal/defaults", "internal/stream"},
+	"transport/resp":    {"op", "internal/backoff", "internal/defaults", "internal/stream"},
+	"transport/peer":    {"internal/mutant"},
+	"client":            {"op", "placement", "transport", "internal/mutant", "internal/sealed"},
+	"bench":             {"op", "client"},
+	"cmd/ringraft":      {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/strictjson"},
+	"internal/mutant":   {},
+	"internal/sealed":   {"op"},
+	"internal/stream":   {},
+	"internal/backoff":  {},
+	"internal/defaults": {},
 
 	"shard/storage/sharedlog": {},
 
-	"transport/httpapi":   {"op", "internal/sealed", "internal/strictjson"},
+	"transport/httpapi":   {"op", "internal/backoff", "internal/defaults", "internal/sealed", "internal/strictjson"},
 	"internal/strictjson": {},
 }
 

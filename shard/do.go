@@ -2,9 +2,9 @@ package shard
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/backoff"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -52,7 +52,7 @@ func (n *Node) Do(ctx context.Context, req op.Request) op.Result {
 		case res.Err.Kind != op.KindUnavailable && res.Err.Kind != op.KindWrongNode:
 			return res
 		}
-		if pause(ctx, try) != nil {
+		if (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(ctx, try) != nil {
 			if doubt != nil {
 				return op.Fail(doubt)
 			}
@@ -91,17 +91,4 @@ func (n *Node) serveAt(ctx context.Context, node string, req op.Request) op.Resu
 		return n.serveHere(ctx, req)
 	}
 	return n.forward(ctx, node, req)
-}
-
-// pause waits after a try, unless ctx ends.
-func pause(ctx context.Context, try int) error {
-	longest := min(minPause<<min(try, 10), maxPause)
-	timer := time.NewTimer(longest/2 + rand.N(longest/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

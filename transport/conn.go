@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/defaults"
 	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
@@ -40,11 +41,11 @@ func (cfg ConnConfig) withDefaults() (ConnConfig, error) {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
 	return cfg, errors.Join(
-		setDefault("MaxInFlight", &cfg.MaxInFlight, 512),
-		setDefault("MaxQueued", &cfg.MaxQueued, 16384),
-		setDefault("DialTimeout", &cfg.DialTimeout, 5*time.Second),
-		setDefault("FrameTimeout", &cfg.FrameTimeout, 30*time.Second),
-		setDefault("WriteTimeout", &cfg.WriteTimeout, 10*time.Second),
+		defaults.Set("MaxInFlight", &cfg.MaxInFlight, 512),
+		defaults.Set("MaxQueued", &cfg.MaxQueued, 16384),
+		defaults.Set("DialTimeout", &cfg.DialTimeout, 5*time.Second),
+		defaults.Set("FrameTimeout", &cfg.FrameTimeout, 30*time.Second),
+		defaults.Set("WriteTimeout", &cfg.WriteTimeout, 10*time.Second),
 	)
 }
 

@@ -3,11 +3,11 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/defaults"
 	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
@@ -57,25 +57,14 @@ func (cfg ServerConfig) withDefaults() (ServerConfig, error) {
 		cfg.Logger = slog.Default()
 	}
 	return cfg, errors.Join(
-		setDefault("MaxConns", &cfg.MaxConns, 4096),
-		setDefault("MaxPending", &cfg.MaxPending, 1024),
-		setDefault("MaxUnsent", &cfg.MaxUnsent, 4<<20),
-		setDefault("IdleTimeout", &cfg.IdleTimeout, 10*time.Minute),
-		setDefault("FrameTimeout", &cfg.FrameTimeout, 30*time.Second),
-		setDefault("WriteTimeout", &cfg.WriteTimeout, 10*time.Second),
-		setDefault("DrainTimeout", &cfg.DrainTimeout, 10*time.Second),
+		defaults.Set("MaxConns", &cfg.MaxConns, 4096),
+		defaults.Set("MaxPending", &cfg.MaxPending, 1024),
+		defaults.Set("MaxUnsent", &cfg.MaxUnsent, 4<<20),
+		defaults.Set("IdleTimeout", &cfg.IdleTimeout, 10*time.Minute),
+		defaults.Set("FrameTimeout", &cfg.FrameTimeout, 30*time.Second),
+		defaults.Set("WriteTimeout", &cfg.WriteTimeout, 10*time.Second),
+		defaults.Set("DrainTimeout", &cfg.DrainTimeout, 10*time.Second),
 	)
-}
-
-// setDefault replaces a zero and refuses a negative number.
-func setDefault[T int | time.Duration](name string, v *T, otherwise T) error {
-	if *v < 0 {
-		return fmt.Errorf("%s is %v; it must not be negative", name, *v)
-	}
-	if *v == 0 {
-		*v = otherwise
-	}
-	return nil
 }
 
 // Server accepts connections and hands their requests to a handler. Each costs two

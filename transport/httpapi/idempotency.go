@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/backoff"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -166,7 +167,7 @@ func (c *call) insist(o op.Write) (res op.Result, doubted bool) {
 	for try := 0; ; try++ {
 		res = c.ask(o, op.Local, 0)
 		unknown := res.Err != nil && res.Err.Kind == op.KindUnknown
-		if !unknown || pause(c.ctx, try) != nil {
+		if !unknown || (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(c.ctx, try) != nil {
 			break
 		}
 		doubted = true

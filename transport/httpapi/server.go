@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/defaults"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -56,27 +57,16 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.Logger = slog.Default()
 	}
 	return cfg, errors.Join(
-		setDefault("MaxConns", &cfg.MaxConns, 4096),
-		setDefault("MaxRequests", &cfg.MaxRequests, 1024),
-		setDefault("MaxBody", &cfg.MaxBody, 32<<20),
-		setDefault("MaxBodies", &cfg.MaxBodies, 256<<20),
-		setDefault("RequestTimeout", &cfg.RequestTimeout, 5*time.Second),
-		setDefault("HeaderTimeout", &cfg.HeaderTimeout, 10*time.Second),
-		setDefault("BodyTimeout", &cfg.BodyTimeout, 30*time.Second),
-		setDefault("WriteTimeout", &cfg.WriteTimeout, 30*time.Second),
-		setDefault("IdleTimeout", &cfg.IdleTimeout, 2*time.Minute),
+		defaults.Set("MaxConns", &cfg.MaxConns, 4096),
+		defaults.Set("MaxRequests", &cfg.MaxRequests, 1024),
+		defaults.Set("MaxBody", &cfg.MaxBody, 32<<20),
+		defaults.Set("MaxBodies", &cfg.MaxBodies, 256<<20),
+		defaults.Set("RequestTimeout", &cfg.RequestTimeout, 5*time.Second),
+		defaults.Set("HeaderTimeout", &cfg.HeaderTimeout, 10*time.Second),
+		defaults.Set("BodyTimeout", &cfg.BodyTimeout, 30*time.Second),
+		defaults.Set("WriteTimeout", &cfg.WriteTimeout, 30*time.Second),
+		defaults.Set("IdleTimeout", &cfg.IdleTimeout, 2*time.Minute),
 	)
-}
-
-// setDefault replaces a zero and refuses a negative number.
-func setDefault[T int | int64 | time.Duration](name string, v *T, otherwise T) error {
-	if *v < 0 {
-		return fmt.Errorf("http server: %s is %v; it must not be negative", name, *v)
-	}
-	if *v == 0 {
-		*v = otherwise
-	}
-	return nil
 }
 
 // maxHeader bounds a request's line and headers, in bytes: a key of op.MaxKey bytes,

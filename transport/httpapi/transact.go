@@ -2,12 +2,11 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	mathrand "math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/backoff"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -38,7 +37,7 @@ func (c *call) changeAll(txn op.Txn) op.Result {
 		if res.Err.Kind == op.KindUnknown && c.once != nil {
 			again, c.once.doubted = true, true
 		}
-		if !again || pause(c.ctx, try) != nil {
+		if !again || (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(c.ctx, try) != nil {
 			return c.inDoubt(res)
 		}
 	}
@@ -76,19 +75,6 @@ func (c *call) noteAll(detail []byte) {
 	}
 	for _, at := range shown {
 		c.seen.note(at.Group, at.Index)
-	}
-}
-
-// pause waits after a try, unless ctx ends.
-func pause(ctx context.Context, try int) error {
-	longest := min(minPause<<min(try, 10), maxPause)
-	timer := time.NewTimer(longest/2 + mathrand.N(longest/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -132,7 +118,7 @@ const keptTries = 6
 func (c *call) keptInTime(slot uint16) (res op.Result, ok bool) {
 	for try := range keptTries {
 		res, ok = c.kept(slot)
-		if !ok || res.Err != nil || len(res.Results) > 0 || pause(c.ctx, try) != nil {
+		if !ok || res.Err != nil || len(res.Results) > 0 || (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(c.ctx, try) != nil {
 			break
 		}
 	}

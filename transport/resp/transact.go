@@ -3,9 +3,9 @@ package resp
 import (
 	"context"
 	"crypto/rand"
-	mathrand "math/rand/v2"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/backoff"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -64,7 +64,7 @@ func (c *conn) transact(watched map[string]uint64, r *reply, body func(t *attemp
 		if lost = errContention; res.Err != nil {
 			lost = failureOf(res.Err)
 		}
-		if pauseAfter(ctx, try) != nil {
+		if (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(ctx, try) != nil {
 			break
 		}
 	}
@@ -136,7 +136,7 @@ func (c *conn) settle(txn op.Txn, sent time.Time) op.Result {
 			return op.Result{}
 		case res.Err == nil && res.Number == int64(op.Aborted):
 			return op.Fail(op.Unavailable("the transaction was aborted"))
-		case pauseAfter(ctx, try) != nil:
+		case (backoff.Backoff{Min: minPause, Max: maxPause}).Pause(ctx, try) != nil:
 			return op.Fail(op.UnknownOutcome("the transaction's home group does not tell its decision"))
 		}
 	}
@@ -161,18 +161,5 @@ func (c *conn) seeAll(ctx context.Context, txn op.Txn, answer []byte) {
 		seen[group] = true
 		// If there is no answer in time, the transaction is committed all the same.
 		_ = c.newest(ctx, op.Stat{Key: op.Keys(part)[0]})
-	}
-}
-
-// pauseAfter waits after a try, unless ctx ends.
-func pauseAfter(ctx context.Context, try int) error {
-	longest := min(minPause<<min(try, 10), maxPause)
-	timer := time.NewTimer(mathrand.N(longest))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
