@@ -159,16 +159,22 @@ func (a *departure) agreeing(group uint64, voters []string, at time.Time) []stri
 func (d *departures) left(voters []string) int {
 	n := 0
 	for _, voter := range voters {
-		if about := d.nodes[voter]; about == nil || !about.reports[d.self].gone {
+		if !d.seesGone(voter) {
 			n++
 		}
 	}
 	return n
 }
 
+// seesGone reports whether this node sees another one gone.
+func (d *departures) seesGone(node string) bool {
+	about := d.nodes[node]
+	return about != nil && about.reports[d.self].gone
+}
+
 // turn returns when this node is to stand, and false if it is not to any more: since it,
 // or too many others, have taken back what they said of node. The time changes with what
-// others say meanwhile.
+// others say meanwhile; nobody waits for a voter that is gone too.
 func (d *departures) turn(node string, c candidacy) (time.Time, bool) {
 	about := d.nodes[node]
 	if about == nil {
@@ -180,5 +186,6 @@ func (d *departures) turn(node string, c candidacy) (time.Time, bool) {
 	if place < 0 || len(agreeing) <= len(voters)/2 {
 		return time.Time{}, false
 	}
-	return c.at.Add(c.wait + time.Duration(place)*standStep), true
+	ahead := slices.DeleteFunc(agreeing[:place], d.seesGone)
+	return c.at.Add(c.wait + time.Duration(len(ahead))*standStep), true
 }

@@ -122,6 +122,25 @@ func TestACandidacyFallsWithTheMajority(t *testing.T) {
 	}
 }
 
+// TestNobodyWaitsForACandidateThatIsGoneToo: it has said that the leader is gone, and dies.
+func TestNobodyWaitsForACandidateThatIsGoneToo(t *testing.T) {
+	d, now := newDepartures("a", votersOf1("p", "a", "b", "c", "d")), time.Now()
+	d.note("b", gone("p", 1, at(2, 9)), now)
+	d.note("c", gone("p", 1, at(2, 8)), now)
+	due := d.note("a", gone("p", 1, at(2, 7)), now)
+	if len(due) != 1 {
+		t.Fatalf("due: %+v", due)
+	}
+	d.note("c", gone("b", 2, nil), now)
+	if turn, called := d.turn("p", due[0]); !called || turn.Sub(now) != lateReports+2*standStep {
+		t.Errorf("it stands after %v, %v: others may be wrong about b", turn.Sub(now), called)
+	}
+	d.note("a", gone("b", 2, nil), now)
+	if turn, called := d.turn("p", due[0]); !called || turn.Sub(now) != lateReports+standStep {
+		t.Errorf("it stands after %v, %v, want after c alone", turn.Sub(now), called)
+	}
+}
+
 // TestALateReportTakesPrecedence: all must end with the same order.
 func TestALateReportTakesPrecedence(t *testing.T) {
 	d, now := newDepartures("a", votersOf1("p", "d", "a", "b", "c")), time.Now()

@@ -30,6 +30,7 @@ type succession struct {
 	rule     *departures
 	sequence uint64              // of the last report
 	seen     map[string]sighting // by node
+	news     chan struct{}       // closed when a node says something, and replaced
 }
 
 // sighting is the last that this node saw of another one.
@@ -42,6 +43,7 @@ func newSuccession(n *Node) *succession {
 	return &succession{
 		node: n, telling: make(chan struct{}, maxTelling),
 		rule: newDepartures(n.cfg.ID, n.votersInOrder), seen: map[string]sighting{},
+		news: make(chan struct{}),
 	}
 }
 
@@ -82,7 +84,7 @@ func (s *succession) publish(r report, to []string) {
 		s.mu.Unlock()
 		return
 	}
-	due := s.rule.note(s.node.cfg.ID, r, time.Now())
+	due := s.noteLocked(s.node.cfg.ID, r)
 	if r.gone {
 		to = s.concernedLocked(r)
 		s.seen[r.node] = sighting{r.sequence, to}
@@ -90,6 +92,13 @@ func (s *succession) publish(r report, to []string) {
 	s.mu.Unlock()
 	s.tell(to, r)
 	s.elect(r.node, due)
+}
+
+// noteLocked takes a report over, and has those who await their turn look again.
+func (s *succession) noteLocked(from string, r report) []candidacy {
+	close(s.news)
+	s.news = make(chan struct{})
+	return s.rule.note(from, r, time.Now())
 }
 
 // concernedLocked returns the other voters of the groups that a report names.
@@ -138,7 +147,7 @@ func (s *succession) hear(from string, body []byte) error {
 		return fmt.Errorf("a report by %s of %s is of no use here", from, r.node)
 	}
 	s.mu.Lock()
-	due := s.rule.note(from, r, time.Now())
+	due := s.noteLocked(from, r)
 	s.mu.Unlock()
 	s.elect(r.node, due)
 	return nil
@@ -162,19 +171,21 @@ func (s *succession) elect(node string, due []candidacy) {
 
 // await returns when it is this node's turn, or false if it is not to stand.
 func (s *succession) await(node string, c candidacy) bool {
-	for at := c.at.Add(c.wait); ; {
+	for {
+		s.mu.Lock()
+		turn, called := s.rule.turn(node, c)
+		news := s.news
+		s.mu.Unlock()
+		wait := time.Until(turn)
+		if !called || wait <= 0 {
+			return called
+		}
 		select {
-		case <-time.After(time.Until(at)):
+		case <-time.After(wait):
+		case <-news:
 		case <-s.node.ctx.Done():
 			return false
 		}
-		s.mu.Lock()
-		turn, called := s.rule.turn(node, c)
-		s.mu.Unlock()
-		if !called || !turn.After(at) {
-			return called
-		}
-		at = turn
 	}
 }
 
