@@ -12,11 +12,9 @@ run: build
 build:
 	go build -trimpath -o bin/ringraft ./cmd/ringraft
 
-# test runs all tests; RACE=1 runs them under the race detector, on one processor: with
-# more, fake timers of synctest crash the detector (golang/go#78156, in Go 1.26.8).
-RACE_FLAGS = $(if $(RACE),-race -cpu 1)
+# test runs all tests; RACE=1 runs them under the race detector.
 test:
-	go test $(RACE_FLAGS) ./...
+	go test $(if $(RACE),-race) ./...
 
 # check is what every commit must pass: format, vet, staticcheck, the import diagram.
 check:
@@ -78,7 +76,7 @@ bench-build:
 check-peers:
 	go -C peers vet ./...
 	cd peers && go run $(STATICCHECK) ./...
-	go -C peers test $(RACE_FLAGS) ./...
+	go -C peers test $(if $(RACE),-race) ./...
 
 clean:
 	rm -rf bin bench-out soak-out

@@ -47,7 +47,7 @@ var layers = map[string][]string{
 }
 
 // forTests are packages that only tests, and the integration folder, may import.
-var forTests = []string{"internal/fakenode"}
+var forTests = []string{"internal/fakenode", "internal/bubble"}
 
 type source struct {
 	name string // path from the module's root

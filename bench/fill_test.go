@@ -3,14 +3,14 @@ package bench
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
 func TestFillPutsEveryKeyOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		seen := make(chan string, 4000)
 		l := Load{Work: workload(t, 0.5, 1234), Store: slowStore{answer: func(r *Request) error {
 			seen <- string(r.Key)
@@ -48,7 +48,7 @@ func TestFillTriesAgain(t *testing.T) {
 		"unavailable always": {op.Unavailable("nobody leads"), 1 << 30, op.ErrUnavailable},
 		"refused at once":    {op.Invalid("value", "is too long"), 1, op.ErrRefused},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			n := 0
 			l := Load{Work: workload(t, 1, 1), Store: slowStore{answer: func(*Request) error {
 				if n++; n <= c.fails {

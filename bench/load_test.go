@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -50,7 +50,7 @@ func workload(t testing.TB, reads float64, n int) Workload {
 // run runs l, whose work is on ten keys, in fake time.
 func run(t *testing.T, l Load, check func(r Result, err error)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l.Work = workload(t, 0, 10)
 		check(l.Run(t.Context()))
 	})
@@ -115,7 +115,7 @@ func TestOpenLoopShowsAStall(t *testing.T) {
 		{"open loop", 100, 1, 1900},
 		{"closed loop", 0, 1, 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l := Load{Store: stallingFor(2 * time.Second), Work: workload(t, 0, 10), Callers: 1, Rate: c.rate, Backlog: 1000, Duration: 10 * time.Second}
 			r, err := l.Run(t.Context())
 			if err != nil {
@@ -133,7 +133,7 @@ func TestOpenLoopShowsAStall(t *testing.T) {
 
 func TestOpenLoopGivesUpWhatIsTooOld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := Load{Store: stallingFor(2 * time.Second), Work: workload(t, 0, 10), Callers: 1, Rate: 100, Backlog: 50, Duration: 10 * time.Second}
 		r, err := l.Run(t.Context())
 		if err != nil {
@@ -174,7 +174,7 @@ func TestLongestGapIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				start := time.Now()
 				store := slowStore{answer: func(*Request) error {
 					if now := time.Since(start); now >= hole.from && now < hole.to {
@@ -196,7 +196,7 @@ func TestLongestGapIsFound(t *testing.T) {
 
 func TestGapOfOneGroupIsSeenThoughTheOthersAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		start := time.Now()
 		store := slowStore{groups: 5, answer: func(r *Request) error {
 			time.Sleep(time.Millisecond)
@@ -243,7 +243,7 @@ func TestFailuresAreCounted(t *testing.T) {
 
 func TestLoadEndsWhenTheStoreIsAway(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		start := time.Now()
 		store := slowStore{answer: func(*Request) error {
 			time.Sleep(time.Second)
@@ -267,7 +267,7 @@ func TestLoadEndsWhenTheStoreIsAway(t *testing.T) {
 
 func TestInterruptedLoadTellsWhatItMeasured(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		for _, rate := range []float64{0, 100} {
 			ctx, cancel := context.WithTimeout(t.Context(), 995*time.Millisecond)
 			defer cancel()

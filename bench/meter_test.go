@@ -2,9 +2,9 @@ package bench
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -48,7 +48,7 @@ func TestMeterBoundsLatencies(t *testing.T) {
 
 func TestMeterTellsHowLongNothingWasAnswered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m := newMeter(1)
 		time.Sleep(3 * time.Second)
 		m.record(0, m.elapsed(), []Request{{}}, nowhere)

@@ -2,10 +2,11 @@ package bench
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // Whatever the rate and however the clock jumps, each request that is due is either taken, at the time at which
@@ -46,7 +47,7 @@ func TestOpenLoopAccountsForEveryRequest(t *testing.T) {
 
 func TestBatchTakesOnlyWhatIsDue(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		start := time.Now()
 		clock := func() time.Duration { return time.Since(start) }
 		o := newOpenLoop(100, 1000, time.Minute, 1<<40)

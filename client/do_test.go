@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -93,7 +94,7 @@ func TestRetryRules(t *testing.T) {
 			script: []reply{lost, answers(&op.Error{Kind: op.KindOutOfMemory, Message: "full"}), done}, asked: []string{"n1", "n2"}, err: ErrOutOfMemory},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(tc.script...)
 				c := s.client(t, Config{})
@@ -113,7 +114,7 @@ func TestRetryRules(t *testing.T) {
 }
 
 func TestQuestionsAboutTheClusterAreRepeatedAtAnotherNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(lost, func(context.Context, op.Op) (op.Result, error) {
 			return op.Result{Detail: op.EncodeDetail([]op.NodeStatus{})}, nil
@@ -129,7 +130,7 @@ func TestQuestionsAboutTheClusterAreRepeatedAtAnotherNode(t *testing.T) {
 }
 
 func TestDeadlineWithoutEffectIsUnavailable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(busy)
 		c := s.client(t, Config{RequestTimeout: 3 * time.Second})
@@ -157,7 +158,7 @@ func TestSilentLeaderIsDoubted(t *testing.T) {
 		"by a read":                            {get, ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(silence, done)
 				c := s.client(t, Config{AttemptTimeout: time.Second})
@@ -180,7 +181,7 @@ func TestSilentLeaderIsDoubted(t *testing.T) {
 func TestCancelledCallReturnsAtOnce(t *testing.T) {
 	for name, script := range map[string]reply{"waiting for an answer": silence, "pausing": busy} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(script)
 				c := s.client(t, Config{BackoffMin: time.Hour, BackoffMax: time.Hour, RequestTimeout: 9 * time.Hour})
@@ -203,7 +204,7 @@ func TestCancelledCallReturnsAtOnce(t *testing.T) {
 }
 
 func TestLeaderIsRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(wrongNode("n3"), done)
 		c := s.client(t, Config{})
@@ -219,7 +220,7 @@ func TestLeaderIsRemembered(t *testing.T) {
 }
 
 func TestBusyLeaderStaysTheLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(busy)
 		c := s.client(t, Config{BackoffMin: time.Hour, BackoffMax: time.Hour})
@@ -237,7 +238,7 @@ func TestBusyLeaderStaysTheLeader(t *testing.T) {
 }
 
 func TestWhoServedIsTheLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(busy, done)
 		c := s.client(t, Config{})
@@ -253,7 +254,7 @@ func TestWhoServedIsTheLeader(t *testing.T) {
 }
 
 func TestCancelledCallDoesNotDoubtTheLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(silence, done)
 		c := s.client(t, Config{AttemptTimeout: time.Minute})
@@ -272,7 +273,7 @@ func TestCancelledCallDoesNotDoubtTheLeader(t *testing.T) {
 }
 
 func TestCrashedLeaderIsPassedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		if err := set(t.Context(), c); err != nil {
@@ -296,7 +297,7 @@ func TestCrashedLeaderIsPassedOver(t *testing.T) {
 }
 
 func TestLocalReadsSpreadOverReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		count := func() map[string]int {
@@ -327,7 +328,7 @@ func TestLocalReadsSpreadOverReplicas(t *testing.T) {
 }
 
 func TestLocalReadsDoNotWaitForADial(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.set(s.mute, "n2", true)
 		s.set(s.mute, "n3", true)
@@ -350,7 +351,7 @@ func TestLocalReadTriesAnotherReplica(t *testing.T) {
 		"connection broken": {lost, notSent, done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(script...)
 				c := s.client(t, Config{})
@@ -369,7 +370,7 @@ func TestLocalReadTriesAnotherReplica(t *testing.T) {
 }
 
 func TestNewerEpochRefreshesTheMap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		for _, p := range c.pools { // so that no greeting tells the epoch
@@ -400,7 +401,7 @@ func TestNewerEpochRefreshesTheMap(t *testing.T) {
 }
 
 func TestOnlyANewerMapIsTakenAndLeadersAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(wrongNode("n3"), done)
 		c := s.client(t, Config{})
@@ -425,7 +426,7 @@ func TestOnlyANewerMapIsTakenAndLeadersAreKept(t *testing.T) {
 }
 
 func TestGreetingOfANewerEpochRefreshesTheMap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		moved := s.cluster.Nodes[1]
@@ -444,7 +445,7 @@ func TestGreetingOfANewerEpochRefreshesTheMap(t *testing.T) {
 }
 
 func TestWriteOptionsReachTheCluster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var got op.Op
 		s.answer = func(_ context.Context, _ string, req *op.Request) (op.Result, error) {
@@ -472,7 +473,7 @@ func TestWriteOptionsReachTheCluster(t *testing.T) {
 }
 
 func TestCallsOnAClosedClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(busy)
 		c := s.client(t, Config{})
@@ -499,7 +500,7 @@ func TestCallsOnAClosedClient(t *testing.T) {
 }
 
 func TestBoundsAreCheckedBeforeSending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		long := string(make([]byte, op.MaxKey+1))

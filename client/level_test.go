@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -30,7 +31,7 @@ func TestLevelsAreReadAsWritten(t *testing.T) {
 }
 
 func TestReadsCarryTheirLevel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var got op.Request
 		index := uint64(7)
@@ -60,7 +61,7 @@ func TestReadsCarryTheirLevel(t *testing.T) {
 }
 
 func TestLevelsOutOfBoundsAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		for _, level := range []Level{Bounded(0), Bounded(-time.Second), Bounded(time.Millisecond - 1), Bounded(time.Hour + time.Millisecond)} {
@@ -79,7 +80,7 @@ func TestReplicaThatIsBehindSendsTheReadOn(t *testing.T) {
 	for _, level := range []Level{Session, Bounded(time.Second)} {
 		for name, behind := range map[string]reply{"to the leader": wrongNode("n3"), "to anyone": busy} {
 			t.Run(level.String()+" "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					s := newStage(t)
 					s.answer = func(ctx context.Context, node string, req *op.Request) (op.Result, error) {
 						if node == "n3" {

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
 func TestConnectionsGrowOnDemand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(silence)
 		c := s.client(t, Config{ConnsPerNode: 3, RequestTimeout: time.Minute})
@@ -39,7 +40,7 @@ func TestConnectionsGrowOnDemand(t *testing.T) {
 }
 
 func TestCallersShareADial(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		for _, conn := range s.open("n1") {
@@ -64,7 +65,7 @@ func TestCallersShareADial(t *testing.T) {
 }
 
 func TestWaitingForADialEndsWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		s.set(s.mute, "n2", true)
@@ -78,7 +79,7 @@ func TestWaitingForADialEndsWithTheContext(t *testing.T) {
 }
 
 func TestFailedDialsBackOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{BackoffMin: time.Second, BackoffMax: time.Second})
 		s.crash("n2")
@@ -119,7 +120,7 @@ func TestFailedDialsBackOff(t *testing.T) {
 }
 
 func TestSilentNodeGetsNoFurtherCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.follow(silence, done)
 		c := s.client(t, Config{RequestTimeout: time.Minute, AttemptTimeout: time.Minute})
@@ -153,7 +154,7 @@ func TestSilentNodeGetsNoFurtherCalls(t *testing.T) {
 }
 
 func TestForeignClusterIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		s.mu.Lock()
@@ -170,7 +171,7 @@ func TestForeignClusterIsRefused(t *testing.T) {
 }
 
 func TestAnotherNodeAtAnAddressIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		c.pools["n2"].moveTo("n3:1")
@@ -181,7 +182,7 @@ func TestAnotherNodeAtAnAddressIsRefused(t *testing.T) {
 }
 
 func TestEndpointsAreTheLastResort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		for i := range s.cluster.Nodes {
 			s.cluster.Nodes[i].Native = "xx:1" // nobody is at the addresses that the map tells
@@ -203,7 +204,7 @@ func TestEndpointsAreTheLastResort(t *testing.T) {
 }
 
 func TestNewNamesEachEndpoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.down["n1"], s.mute["n2"], s.down["n3"] = true, true, true
 		cfg, err := Config{Endpoints: []string{"n1:1", "n2:1", "n3:1"}}.withDefaults()
@@ -233,7 +234,7 @@ func TestNewNamesEachEndpoint(t *testing.T) {
 }
 
 func TestNewHasTimeLeftForTheLastEndpoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.mute["n1"], s.mute["n2"] = true, true
 		cfg, err := Config{Endpoints: []string{"n1:1", "n2:1", "n3:1"}}.withDefaults()

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -57,7 +58,7 @@ func (w *watched) answer(_ context.Context, _ string, req *op.Request) (op.Resul
 }
 
 func TestWritesAreNumberedAndAcknowledged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var w watched
 		s.answer = w.answer
@@ -87,7 +88,7 @@ func TestWritesAreNumberedAndAcknowledged(t *testing.T) {
 
 // TestRepeatsCarryTheSameNumbers, whoever they go to.
 func TestRepeatsCarryTheSameNumbers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var w watched
 		script := []reply{lost, silence, unknown, busy, notSent, wrongNode("n1"), done}
@@ -118,7 +119,7 @@ func TestRepeatsCarryTheSameNumbers(t *testing.T) {
 func TestSilentNodeDoesNotEatTheDeadline(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *Client) error{"write": add, "read": get} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.follow(silence, silence, done)
 				c := s.client(t, Config{RequestTimeout: time.Minute})
@@ -137,7 +138,7 @@ func TestSilentNodeDoesNotEatTheDeadline(t *testing.T) {
 // TestGivenUpWritesDoNotStopAcknowledgementForEver: once the window is full of them,
 // writes go on in another session.
 func TestGivenUpWritesDoNotStopAcknowledgementForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var w watched
 		c := s.client(t, Config{})
@@ -170,7 +171,7 @@ func TestGivenUpWritesDoNotStopAcknowledgementForEver(t *testing.T) {
 // TestFullWindowWaitsForAnswers: writes that are under way give their seats back, so
 // the session is kept.
 func TestFullWindowWaitsForAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.answer = func(context.Context, string, *op.Request) (op.Result, error) {
 			time.Sleep(100 * time.Millisecond)
@@ -194,7 +195,7 @@ func TestFullWindowWaitsForAnswers(t *testing.T) {
 
 // TestOneOpeningServesAllWhoWait, and one that fails is the next one's to repeat.
 func TestOneOpeningServesAllWhoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var s sessions
 		var opened int
 		open := func(ctx context.Context) (uint64, error) {
@@ -237,7 +238,7 @@ func TestOneOpeningServesAllWhoWait(t *testing.T) {
 // TestRemovalNeedsNoSessionWhereThereIsNoRoom for one: it is what makes room. It is sent
 // once.
 func TestRemovalNeedsNoSessionWhereThereIsNoRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.full = true
 		c := s.client(t, Config{})

@@ -3,9 +3,9 @@ package client
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -24,7 +24,7 @@ func TestTransactionsAreAbortedInTimeOnly(t *testing.T) {
 		"and the limit is near then": {settleLimit - 2*time.Second, true, TxnUndecided, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				sent := time.Now().Add(-tc.sent)
 				aborts, last := 0, time.Time{}

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -60,7 +60,7 @@ func ttlOf(o op.Op) int64 {
 // TestTimesToLiveAreRoundedUpToMilliseconds: what is asked for is kept to the
 // millisecond, and never cut short.
 func TestTimesToLiveAreRoundedUpToMilliseconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		var sent op.Op
 		s.answer = func(_ context.Context, _ string, req *op.Request) (op.Result, error) {
@@ -100,7 +100,7 @@ func TestTimesToLiveAreRoundedUpToMilliseconds(t *testing.T) {
 // TestTimesToLiveUnderAMillisecondAreRefused, zero and less among them: none of them
 // stands for no time to live, and nothing is sent.
 func TestTimesToLiveUnderAMillisecondAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		for name, call := range ttlCalls {
@@ -117,7 +117,7 @@ func TestTimesToLiveUnderAMillisecondAreRefused(t *testing.T) {
 }
 
 func TestRemainingTimesToLiveKeepTheirUnit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		c := s.client(t, Config{})
 		for ms, want := range map[int64]time.Duration{

@@ -3,14 +3,14 @@ package integration
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
 func TestSimSetGetKillGet(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 3, 4)
 		for i := range 100 {
 			c.do(op.Set{Key: fmt.Appendf(nil, "k%d", i), Value: fmt.Appendf(nil, "v%d", i)}, op.Local)

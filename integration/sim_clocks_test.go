@@ -8,9 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -21,7 +21,7 @@ func TestSimWrongClocksShortenOrStretchLivesAndNothingElse(t *testing.T) {
 	for way, skew := range map[string]time.Duration{"ahead": 3 * time.Minute, "behind": -3 * time.Minute} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := newUnformedCluster(t, 3, 1)
 				var wrong atomic.Int64 // ms; not while n1 may be the first leader
 				c.nodes["n1"].clock = func() int64 { return time.Now().UnixMilli() + wrong.Load() }
@@ -88,7 +88,7 @@ func TestSimWrongClocksShortenOrStretchLivesAndNothingElse(t *testing.T) {
 // time is ahead finds them late, until the others have caught up.
 func TestSimClocksFarApartStopTransactionsOverGroupsOnly(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, 3, 2)
 		var ahead atomic.Int64 // ms, of n2
 		c.nodes["n2"].clock = func() int64 { return time.Now().UnixMilli() + ahead.Load() }
@@ -133,7 +133,7 @@ func TestSimClocksFarApartStopTransactionsOverGroupsOnly(t *testing.T) {
 // under way: what a write says is left of a record's life only gets less.
 func TestSimTimeNeverGoesBackWhileClocksLeap(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, 3, 1)
 		var ahead atomic.Int64 // ms
 		for _, s := range c.nodes {

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/transport/peer"
@@ -88,7 +88,7 @@ func TestSimGroupsOfADeadProcessElectAtOnce(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(fmt.Sprintf("%d of %d nodes with %d replicas", tc.dead, tc.nodes, tc.replicas), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := newPatientCluster(t, tc.nodes, 6, tc.replicas)
 				victims := []string{c.leader(0)}
 				for i := len(c.init) - 1; len(victims) < tc.dead; i-- {
@@ -131,7 +131,7 @@ func TestSimFlappingLinksElectNobody(t *testing.T) {
 		for _, nodes := range []int{3, 5} {
 			t.Run(fmt.Sprintf("%s among %d", name, nodes), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					c, random := newPatientCluster(t, nodes, 4, nodes), rand.New(rand.NewPCG(uint64(nodes), 0))
 					before := c.terms("n1")
 					for range 300 {
@@ -160,7 +160,7 @@ func TestSimFlappingLinksElectNobody(t *testing.T) {
 // off from the dead node, and so cannot know that it is dead.
 func TestSimWithoutAMajorityOfWitnessesHeartbeatsDecide(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newPatientCluster(t, 3, 3, 3)
 		dead := c.leader(1)
 		blind := c.without(dead)[0]
@@ -176,7 +176,7 @@ func TestSimWithoutAMajorityOfWitnessesHeartbeatsDecide(t *testing.T) {
 // mourned by nobody, one that is back at once is a follower like others.
 func TestSimNodeThatStopsOrRestartsCostsNoFurtherElection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newPatientCluster(t, 3, 4, 3)
 		for _, m := range c.init {
 			if err := c.nodes[m.ID].node.Drain(t.Context()); err != nil {
@@ -204,7 +204,7 @@ func TestSimNodeThatStopsOrRestartsCostsNoFurtherElection(t *testing.T) {
 // write that was acknowledged is lost.
 func TestSimDeadNodesComeBack(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newPatientCluster(t, 3, 4, 3)
 		for i := range 12 {
 			key, value := fmt.Appendf(nil, "k%d", i%3), fmt.Appendf(nil, "%d", i)

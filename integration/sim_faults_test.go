@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/shard/storage"
@@ -19,7 +19,7 @@ import (
 // simulate runs a scenario on a cluster of three nodes in fake time.
 func simulate(t *testing.T, groups int, scenario func(*testing.T, *simCluster)) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { scenario(t, newSimCluster(t, 3, groups)) })
+	bubble.Test(t, func(t *testing.T) { scenario(t, newSimCluster(t, 3, groups)) })
 }
 
 // fewEntries is how far a short log grows before a snapshot takes the place of all but
@@ -29,7 +29,7 @@ const fewEntries = 256
 // simulateShortLogs is simulate where that comes early.
 func simulateShortLogs(t *testing.T, groups int, scenario func(*testing.T, *simCluster)) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, 3, groups)
 		c.tune = func(cfg *shard.Config) { cfg.SnapshotAfter = fewEntries }
 		c.form()

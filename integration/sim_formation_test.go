@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 )
@@ -16,7 +16,7 @@ func TestSimClustersOfEverySizeServeAndFailOver(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 7} {
 		t.Run(fmt.Sprintf("%d nodes", n), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := newSimCluster(t, n, 4)
 				c.writeKeys(50)
 				c.checkKeys(50)
@@ -57,7 +57,7 @@ func (c *simCluster) checkKeys(n int) {
 // unformed runs a scenario on three nodes that have not been started.
 func unformed(t *testing.T, scenario func(*testing.T, *simCluster)) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { scenario(t, newUnformedCluster(t, 3, 1)) })
+	bubble.Test(t, func(t *testing.T) { scenario(t, newUnformedCluster(t, 3, 1)) })
 }
 
 // startLater starts a node from a goroutine.

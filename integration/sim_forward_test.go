@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -28,7 +28,7 @@ func (c *simCluster) through(id string, req op.Request, patience time.Duration) 
 // replica of a group, for keys of all groups.
 func TestSimEveryNodeServesEveryGroup(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 5, 5)
 		m := c.clusterMap()
 		for i, member := range c.init {
@@ -60,7 +60,7 @@ func TestSimEveryNodeServesEveryGroup(t *testing.T) {
 // once there is another, through whichever node it came.
 func TestSimRequestsFindTheNewLeader(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 5, 1)
 		m := c.clusterMap()
 		key := keyOf(m, 1)

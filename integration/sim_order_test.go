@@ -12,10 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 )
@@ -105,7 +105,7 @@ func holdOrder(t *testing.T, seed uint64) *tally {
 	scene, loads := newSimScene(seed), workloads()
 	t.Logf("%+v", scene)
 	var nemesis *simNemesis
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, scene.nodes, scene.groups)
 		c.tune = scene.tune
 		nemesis = newSimNemesis(c, newDice(seed, 0), scene.disks)

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 )
@@ -281,7 +281,7 @@ func TestSimTransfersKeepTheTotal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				seed := newSeed()
 				t.Logf("run it again with: go test ./integration -run TestSimTransfersKeepTheTotal -seed %d", seed)
 				c := newSimCluster(t, 5, 4)

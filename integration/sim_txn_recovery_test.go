@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 )
@@ -37,7 +37,7 @@ func (c *simCluster) unlocked(keys [][]byte) time.Duration {
 // its keys are unlocked, with both marks raised or neither.
 func TestSimCoordinatorsDieInEveryStep(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 5, 3)
 		m := c.clusterMap()
 		keys := [][]byte{keyOf(m, 1), keyOf(m, 2), keyOf(m, 3)}
@@ -113,7 +113,7 @@ func (c *simCluster) outsider() string {
 // one stays, however often both ask to leave if the other is there.
 func TestSimWriteSkewIsImpossible(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 3, 3)
 		m := c.clusterMap()
 		doctors := [][]byte{keyOf(m, 1), keyOf(m, 2)}
@@ -177,7 +177,7 @@ func (s fillingStore) Full() error {
 // take no writes.
 func TestSimFullDisksKeepNoLocks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newUnformedCluster(t, 3, 2)
 		var full atomic.Bool
 		for _, s := range c.nodes {

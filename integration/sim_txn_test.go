@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -33,7 +33,7 @@ func (c *simCluster) outcomeOf(o op.Txn) op.Outcome {
 // group tells.
 func TestSimTransactionsSpanGroups(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newSimCluster(t, 5, 4)
 		m := c.clusterMap()
 		var ids txnIDs

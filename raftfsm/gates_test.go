@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestWaitReturnsAtItsIndex(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := New(Config{})
 		var mu sync.Mutex
 		through := map[uint64]int{}
@@ -66,7 +68,7 @@ func TestWaitFindsAnIndexReachedJustBefore(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := New(Config{})
 		var wg sync.WaitGroup
 		for i := range 10 {
@@ -87,7 +89,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 func TestWaitEndsWithAHalt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := New(Config{})
 		errs := make(chan error, 2)
 		for index := range uint64(2) {
@@ -105,7 +107,7 @@ func TestWaitEndsWithAHalt(t *testing.T) {
 
 func TestWaitEndsWithARestore(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		source := New(Config{})
 		source.Apply(command(40, entryOf(0, nil, set("a", "1"))))
 		snapshot := persist(t, takeSnapshot(t, source))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -119,7 +120,7 @@ func addSlow(b *batcher, replies *answers) {
 var oneDelete = commandOf(op.Delete{Key: []byte("k")})
 
 func TestLoneWriterWaitsForNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		start := time.Now()
 		b.add(oneDelete, new(answers))
@@ -134,7 +135,7 @@ func TestLoneWriterWaitsForNobody(t *testing.T) {
 }
 
 func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		stuck, waiting := new(answers), new(answers)
 		for range inFlight {
@@ -170,7 +171,7 @@ func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
 }
 
 func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		for range inFlight {
@@ -200,7 +201,7 @@ func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 }
 
 func TestBatchesAreBoundedInBytes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		for range inFlight {
 			addSlow(b, new(answers))
@@ -223,7 +224,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 
 // TestLargeEntriesFlyAlone: Raft writes all that it is given at once.
 func TestLargeEntriesFlyAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, inFlightBytes)})
@@ -246,7 +247,7 @@ func TestLargeEntriesFlyAlone(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, _ := startBatcher(t, startFlusher(t))
 		if err := b.hold(t.Context()); err != nil {
 			t.Fatal(err)
@@ -280,7 +281,7 @@ func TestOutcomesOfRaftErrors(t *testing.T) {
 		{raft.ErrAbortedByRestore, op.ErrUnknownOutcome},
 		{fmt.Errorf("write log: no space left on device"), op.ErrUnknownOutcome},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			b, r := startBatcher(t, startFlusher(t))
 			replies := new(answers)
 			b.add(oneDelete, replies)
@@ -295,7 +296,7 @@ func TestOutcomesOfRaftErrors(t *testing.T) {
 }
 
 func TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
@@ -313,7 +314,7 @@ func TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce(t *testing.T) {
 }
 
 func TestHoldWaitsForEntriesInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		b.add(oneDelete, new(answers))
 		synctest.Wait()
@@ -340,7 +341,7 @@ func TestHoldWaitsForEntriesInFlight(t *testing.T) {
 }
 
 func TestCloseRefusesWhatWasNotProposed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, _ := startBatcher(t, startFlusher(t))
 		if err := b.hold(t.Context()); err != nil {
 			t.Fatal(err)
@@ -361,7 +362,7 @@ func TestCloseRefusesWhatWasNotProposed(t *testing.T) {
 }
 
 func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		refuse := func(err error) {
 			b.add(oneDelete, new(answers))
@@ -383,7 +384,7 @@ func TestTransferRefusalsThatLastAreNoticed(t *testing.T) {
 }
 
 func TestCloseWaitsForEntriesInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
@@ -402,7 +403,7 @@ func TestCloseWaitsForEntriesInFlight(t *testing.T) {
 }
 
 func TestCloseDoesNotWaitLongerThanAnOutcomeMayTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, _ := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)
@@ -417,7 +418,7 @@ func TestCloseDoesNotWaitLongerThanAnOutcomeMayTake(t *testing.T) {
 }
 
 func TestAnAnswerOfAnotherKindIsUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
 		replies := new(answers)
 		b.add(oneDelete, replies)

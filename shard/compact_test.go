@@ -4,11 +4,11 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
 	"github.com/ringraft/ringraft/shard/storage"
@@ -47,7 +47,7 @@ func TestCompactionWaitsForAsMuchAsTheStateHas(t *testing.T) {
 // TestLargeEntriesDoNotFillTheLog writes far more than a log may keep, in far fewer
 // entries than make Raft take a snapshot.
 func TestLargeEntriesDoNotFillTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		store, err := storage.NewMemory(storage.Config{Node: "n1"}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
 	"github.com/ringraft/ringraft/shard/storage"
@@ -127,7 +127,7 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 		"without room for ever":               {inTurn, []any{unknown, noRoom}, op.ErrUnknownOutcome, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				peers := &scriptedPeers{script: tc.script}
 				n := newOutsider(t, peers)
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -150,7 +150,7 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 
 func TestARequestTriesAllReplicasOfItsGroup(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		peers := &scriptedPeers{script: []any{errUnsent}}
 		n := newOutsider(t, peers)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -166,7 +166,7 @@ func TestARequestTriesAllReplicasOfItsGroup(t *testing.T) {
 
 func TestDoEndsWithTheNode(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := newOutsider(t, &scriptedPeers{script: []any{errUnsent}})
 		time.AfterFunc(time.Second, n.stop)
 		start := time.Now()

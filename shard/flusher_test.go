@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // sizes returns how many operations each entry in flight has.
@@ -35,7 +37,7 @@ func addMany(b *batcher, n int) {
 }
 
 func TestGroupsProposeAtOneInstant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := startFlusher(t)
 		a, ofA := startBatcher(t, f)
 		b, ofB := startBatcher(t, f)
@@ -51,7 +53,7 @@ func TestGroupsProposeAtOneInstant(t *testing.T) {
 }
 
 func TestASlowGroupHoldsUpTheOthersForItsPatienceOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := startFlusher(t)
 		slow, ofSlow := startBatcher(t, f)
 		quick, ofQuick := startBatcher(t, f)
@@ -79,7 +81,7 @@ func TestATickWaitsForThoseThatTheLastOneAnswered(t *testing.T) {
 		"the last was tiny": {last: gatherLeast - 1, come: 1, waits: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				b, r := startBatcher(t, startFlusher(t))
 				addMany(b, 1)
 				synctest.Wait()
@@ -106,7 +108,7 @@ func TestATickWaitsForThoseThatTheLastOneAnswered(t *testing.T) {
 // TestOperationsThatMayNotGoLeaveTheFlusherAsleep: synctest.Wait would not return if it
 // looked again and again.
 func TestOperationsThatMayNotGoLeaveTheFlusherAsleep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := startFlusher(t)
 		held, ofHeld := startBatcher(t, f)
 		other, ofOther := startBatcher(t, f)
@@ -126,7 +128,7 @@ func TestOperationsThatMayNotGoLeaveTheFlusherAsleep(t *testing.T) {
 }
 
 func TestTheFlusherForgetsAClosedGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := startFlusher(t)
 		gone, _ := startBatcher(t, f)
 		if err := gone.hold(t.Context()); err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // fakeMachine has reached an index, and reaches another one never or at once.
@@ -66,7 +68,7 @@ func askWithin(f *freshness, within time.Duration) (fresh bool, took time.Durati
 
 func TestAProofServesReadsUntilItIsTooOldForThem(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		start := time.Now()
 		for _, tc := range []struct {
@@ -96,7 +98,7 @@ func TestAProofServesReadsUntilItIsTooOldForThem(t *testing.T) {
 
 func TestWithoutTheLeaderAProofLastsAsLongAsItsBound(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		const within = 2 * time.Second
 		start := time.Now()
@@ -127,7 +129,7 @@ func TestWithoutTheLeaderAProofLastsAsLongAsItsBound(t *testing.T) {
 
 func TestAStateBehindTheReadIndexIsNotFresh(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, m, l := startFreshness(t)
 		l.index = 8
 		if fresh, took := askWithin(f, time.Minute); fresh || took != f.timeout {
@@ -146,7 +148,7 @@ func TestAStateBehindTheReadIndexIsNotFresh(t *testing.T) {
 
 func TestOneFetchServesAllWhoWait(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		fresh := 0
 		for range 1000 {
@@ -166,7 +168,7 @@ func TestOneFetchServesAllWhoWait(t *testing.T) {
 
 func TestNobodyAsksWithoutReads(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		askWithin(f, time.Second)
 		time.Sleep(time.Hour)
@@ -178,7 +180,7 @@ func TestNobodyAsksWithoutReads(t *testing.T) {
 
 func TestClosedFreshnessRefuses(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f, _, l := startFreshness(t)
 		l.away = true
 		waiting := make(chan bool, 1)
@@ -216,7 +218,7 @@ var errNoLeader = errors.New("no leader")
 
 func TestAFailedFetchRefusesWhoWaits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFreshness(new(fakeMachine), slog.New(slog.DiscardHandler),
 			func(context.Context) (uint64, error) { return 0, fmt.Errorf("asking: %w", errNoLeader) }, time.Second)
 		defer f.close()

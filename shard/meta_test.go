@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
 	"github.com/ringraft/ringraft/shard/storage"
@@ -74,7 +74,7 @@ func TestChangeThatReachedNobodyDidNotHappen(t *testing.T) {
 }
 
 func TestNodeWithANewAddressMakesItKnownBeforeTheLeaderReachesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		store, err := storage.NewMemory(storage.Config{Node: "n1"}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // noticeTransport records the appends that it is given, and answers after a while.
@@ -66,7 +67,7 @@ func TestNotices(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				tr := &noticeTransport{takes: tc.takes}
 				followers := []raft.Server{{ID: "n2/1/1"}, {ID: "n3/1/1", Suffrage: raft.Nonvoter}}
 				n := newNotices(tr, "n1/1/1", func() []raft.Server { return followers }, func() uint64 { return tc.lastIndex })

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestNewcomersWaitForTheNextRound(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var got [][]int
 		r := newRounds(func(_ context.Context, waiting []int) {
 			time.Sleep(time.Second)
@@ -33,7 +35,7 @@ func TestNewcomersWaitForTheNextRound(t *testing.T) {
 
 func TestClosedRoundsAnswerWhoWaitsAndTakeNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var answered atomic.Int64
 		r := newRounds(func(ctx context.Context, waiting []int) {
 			<-ctx.Done()
@@ -55,7 +57,7 @@ func TestClosedRoundsAnswerWhoWaitsAndTakeNobody(t *testing.T) {
 
 func TestRoundsAreBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newRounds(func(ctx context.Context, _ []int) { <-ctx.Done() })
 		defer r.close()
 		r.add(0)

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
 	"github.com/ringraft/ringraft/shard/storage"
@@ -101,7 +101,7 @@ func (c *restoreCounter) Restore(snapshot io.ReadCloser) error {
 // leader comes back with entries of its own at and behind the index at which the new
 // leader's snapshot ends.
 func TestSnapshotOverAConflictingLogIsInstalledOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const snapshotIndex, leaderLast, strayLast = 100, 105, 120
 		fabric := peer.NewFabric()
 		replicas := map[string]*replica{}

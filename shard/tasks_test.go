@@ -7,10 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestTasksEndBeforeCloseReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var ts tasks
 		var ended atomic.Int32
 		for i := range 3 {
@@ -30,7 +32,7 @@ func TestTasksEndBeforeCloseReturns(t *testing.T) {
 }
 
 func TestClosingTasksWaitsAsLongAsToldTo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var ts tasks
 		ts.start(func() { time.Sleep(time.Minute) })
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -45,7 +47,7 @@ func TestClosingTasksWaitsAsLongAsToldTo(t *testing.T) {
 }
 
 func TestAwaitGivesUpWhileTheTaskGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var ts tasks
 		slow := func() int { time.Sleep(time.Minute); return 7 }
 		short, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -75,7 +76,7 @@ func TestLongKeysDoNotSwellAnEntry(t *testing.T) {
 }
 
 func TestHintsLeaveTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		sent := make(chan int, 100)
 		h := newHints(func(_ context.Context, keys [][]byte) { sent <- len(keys) })
 		defer h.close()
@@ -102,7 +103,7 @@ func TestHintsLeaveTogether(t *testing.T) {
 }
 
 func TestHintsAreDroppedWhenTheLeaderIsSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		blocked := 0
 		h := newHints(func(ctx context.Context, keys [][]byte) { blocked += len(keys); <-ctx.Done() })
 		for _, k := range keysOf(0, 2*touchQueue) {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
@@ -253,7 +254,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 	} {
 		for _, o := range operations {
 			t.Run(tc.name+"/"+o.op.Code().String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					near, server := net.Pipe()
 					cfg, err := ConnConfig{MaxInFlight: 1}.withDefaults()
 					if err != nil {
@@ -302,7 +303,7 @@ func TestOutcomeOfCallsWithoutAnAnswer(t *testing.T) {
 
 func TestAnswerToACancelledCallIsDropped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial})
@@ -329,7 +330,7 @@ func TestAnswerToACancelledCallIsDropped(t *testing.T) {
 // together than the patrol's pause.
 func TestOneTimerEndsEveryCallInItsTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, l := servePipe(t, ServerConfig{Handler: &holder{}})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial, MaxInFlight: 2})
 		var wg sync.WaitGroup
@@ -351,7 +352,7 @@ func TestOneTimerEndsEveryCallInItsTime(t *testing.T) {
 
 func TestCallCancelledInTheQueueIsNeverSent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial, MaxInFlight: 1})
@@ -389,7 +390,7 @@ func TestIdsInUseAreNotGivenAgain(t *testing.T) {
 
 func TestBoundsOfAConnection(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial, MaxInFlight: 2, MaxQueued: 3})
@@ -421,7 +422,7 @@ func TestBoundsOfAConnection(t *testing.T) {
 
 func TestServerThatStallsWithinAFrameIsLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		near, server := net.Pipe()
 		defer server.Close()
 		c := dialConn(t, "", ConnConfig{
@@ -448,7 +449,7 @@ func TestServerThatStallsWithinAFrameIsLeft(t *testing.T) {
 
 func TestServerThatReadsNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		near, server := net.Pipe()
 		defer server.Close()
 		c := dialConn(t, "", ConnConfig{
@@ -467,7 +468,7 @@ func TestServerThatReadsNothingIsLeft(t *testing.T) {
 
 func TestMalformedAnswerFailsItsCallOnly(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		near, server := net.Pipe()
 		defer server.Close()
 		c := dialConn(t, "", ConnConfig{Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil }})
@@ -524,7 +525,7 @@ func TestDialFails(t *testing.T) {
 	if _, err := Dial(t.Context(), "", ConnConfig{MaxInFlight: -1}); err == nil || !strings.Contains(err.Error(), "MaxInFlight") {
 		t.Errorf("Dial with MaxInFlight -1: %v, want an error that names it", err)
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

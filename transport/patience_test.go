@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -28,7 +29,7 @@ func TestSilenceEndsAConnection(t *testing.T) {
 		{"half a long body", append(binary.BigEndian.AppendUint32(nil, maxLength), append(bytes.Clone(frame[4:16]), make([]byte, 50_000)...)...), time.Second, "frame"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, l := servePipe(t, ServerConfig{Handler: echo, IdleTimeout: time.Minute, FrameTimeout: time.Second})
 				c, start := rawPipe(t, l), time.Now()
 				c.send(tc.sent)
@@ -47,7 +48,7 @@ func TestSilenceEndsAConnection(t *testing.T) {
 
 func TestDripIsNotSilenceButEndsToo(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, l := servePipe(t, ServerConfig{Handler: echo, FrameTimeout: time.Second})
 		c, start := rawPipe(t, l), time.Now()
 		var dripping sync.WaitGroup
@@ -72,7 +73,7 @@ func TestDripIsNotSilenceButEndsToo(t *testing.T) {
 
 func TestStreamOfFramesOutlivesTheFrameTimeout(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, l := servePipe(t, ServerConfig{Handler: echo, FrameTimeout: time.Second})
 		c := rawPipe(t, l)
 		stream := requests(20, get("k"))
@@ -90,7 +91,7 @@ func TestStreamOfFramesOutlivesTheFrameTimeout(t *testing.T) {
 
 func TestWaitingForAnswersIsNotIdle(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h, IdleTimeout: time.Second})
 		c := rawPipe(t, l)
@@ -105,7 +106,7 @@ func TestWaitingForAnswersIsNotIdle(t *testing.T) {
 
 func TestMaxPendingStopsReading(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		_, l := servePipe(t, ServerConfig{Handler: h, MaxPending: 4})
 		c := rawPipe(t, l)
@@ -129,7 +130,7 @@ func TestMaxPendingStopsReading(t *testing.T) {
 
 func TestMaxUnsentStopsReading(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const all = 100
 		served := 0
 		h := handlerFunc(func(_ op.Request, reply op.Replier) {
@@ -162,7 +163,7 @@ func TestUnsentRepliesAreBoundedForRequestsTakenToo(t *testing.T) {
 		{"write", op.MDelete{Keys: [][]byte{[]byte("k")}}, op.ErrUnknownOutcome},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				h := &holder{}
 				_, l := servePipe(t, ServerConfig{Handler: h, MaxUnsent: 1000})
 				c := rawPipe(t, l)
@@ -190,7 +191,7 @@ func TestUnsentRepliesAreBoundedForRequestsTakenToo(t *testing.T) {
 
 func TestClientThatReadsNothingIsDropped(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, l := servePipe(t, ServerConfig{Handler: echo, WriteTimeout: time.Second})
 		c := rawPipe(t, l)
 		c.send(request(1, get("k")))
@@ -202,7 +203,7 @@ func TestClientThatReadsNothingIsDropped(t *testing.T) {
 
 func TestClientThatReadsSlowlyIsKept(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, l := servePipe(t, ServerConfig{Handler: echo, WriteTimeout: time.Second})
 		c := rawPipe(t, l)
 		c.send(request(1, get("a key")))

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/internal/stream"
 	"github.com/ringraft/ringraft/op"
 )
@@ -46,7 +47,7 @@ func doAsync(c *Conn, o op.Op) <-chan outcome {
 
 func TestShutdownAnswersWhatItHasTaken(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		s, l := servePipe(t, ServerConfig{Handler: h})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial})
@@ -84,7 +85,7 @@ func TestShutdownAnswersWhatItHasTaken(t *testing.T) {
 
 func TestShutdownTakesNoRequestThatWaitsForRoom(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		s, l := servePipe(t, ServerConfig{Handler: h, MaxPending: 2})
 		c, start := rawPipe(t, l), time.Now()
@@ -109,7 +110,7 @@ func TestShutdownTakesNoRequestThatWaitsForRoom(t *testing.T) {
 
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := &holder{}
 		s, l := servePipe(t, ServerConfig{Handler: h, DrainTimeout: time.Hour})
 		c := dialConn(t, "", ConnConfig{Dial: l.dial})
@@ -193,7 +194,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 
 func TestShortageOfDescriptorsPassesOver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const failures = 20
 		l := &failingListener{newPipeListener(), make(chan error, failures)}
 		for range failures {

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/internal/fakenode"
 	"github.com/ringraft/ringraft/op"
 )
@@ -150,7 +150,7 @@ func TestImportKeepsTheLastValueOfAKey(t *testing.T) {
 
 func TestImportOutlivesAFailover(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		failures := 3
 		s := &tableStore{values: map[string]string{}, fail: func([]client.Pair) error {
 			if failures--; failures >= 0 {
@@ -189,7 +189,7 @@ func TestImportAsksForLostAnswers(t *testing.T) {
 // TestImportStopsAtWhatMayYetBeDone, where asking again tells nothing.
 func TestImportStopsAtWhatMayYetBeDone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		sets := 0
 		s := &tableStore{values: map[string]string{}, fail: func([]client.Pair) error {
 			sets++
@@ -207,7 +207,7 @@ func TestImportStopsAtWhatMayYetBeDone(t *testing.T) {
 
 func TestImportThatStopsSaysWhereToGoOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &tableStore{values: map[string]string{}, fail: func(pairs []client.Pair) error {
 			if slices.ContainsFunc(pairs, func(p client.Pair) bool { return string(p.Value) == "300" }) {
 				return op.Unavailable("nobody leads")

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestPausesDoubleUpToTheLongest(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := Backoff{10 * time.Millisecond, 200 * time.Millisecond}
 		for try, longest := range []time.Duration{10, 20, 40, 80, 160, 200, 200} {
 			start := time.Now()
@@ -27,7 +28,7 @@ func TestPausesDoubleUpToTheLongest(t *testing.T) {
 
 func TestAPauseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestStalledWriteIsReportedOnceAndNotGivenUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		type stall struct {
 			what  string
 			since time.Time
@@ -83,7 +85,7 @@ func TestEveryKindOfWriteIsTimed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				stalls := 0
 				m, err := NewMemory(Config{Node: "n1", StallAfter: time.Second, OnStall: func(string, time.Time) { stalls++ }},
 					func(string) error { time.Sleep(2 * time.Second); return nil })

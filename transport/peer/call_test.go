@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestCall(t *testing.T) {
@@ -35,7 +37,7 @@ func TestCall(t *testing.T) {
 }
 
 func TestANodeCanCallItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newFabricTown().node(t, Config{Self: in("a"), Handle: echo})
 		if got, err := a.Call(t.Context(), "a", []byte("x")); err != nil || string(got) != "x" {
 			t.Errorf("got %q, %v", got, err)
@@ -44,7 +46,7 @@ func TestANodeCanCallItself(t *testing.T) {
 }
 
 func TestCallDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		left := make(chan time.Duration, 1)
 		w.node(t, Config{Self: in("b"), Handle: func(ctx context.Context, _ From, _ []byte) ([]byte, error) {
@@ -74,7 +76,7 @@ func TestCallDeadlines(t *testing.T) {
 }
 
 func TestCancelledCallLeavesItsAnswerToNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		w.node(t, Config{Self: in("b"), Handle: func(ctx context.Context, _ From, request []byte) ([]byte, error) {
 			if string(request) == "slow" {
@@ -98,7 +100,7 @@ func TestCancelledCallLeavesItsAnswerToNobody(t *testing.T) {
 }
 
 func TestCallsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		release := make(chan struct{})
 		w.node(t, Config{Self: in("b"), MaxCalls: 2, Handle: func(context.Context, From, []byte) ([]byte, error) {
@@ -127,7 +129,7 @@ func TestCallsAreBounded(t *testing.T) {
 }
 
 func TestBrokenConnectionFailsWhatIsUnderWayAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		cancelled := make(chan struct{})
 		w.node(t, Config{Self: in("b"), Handle: func(ctx context.Context, _ From, _ []byte) ([]byte, error) {
@@ -150,7 +152,7 @@ func TestBrokenConnectionFailsWhatIsUnderWayAtOnce(t *testing.T) {
 }
 
 func TestCloseFailsCallsOnBothSides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		wait := func(ctx context.Context, _ From, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
 		nodes := map[string]*Network{"a": w.node(t, Config{Self: in("a"), Handle: wait}), "b": w.node(t, Config{Self: in("b"), Handle: wait})}
@@ -175,7 +177,7 @@ func TestCloseFailsCallsOnBothSides(t *testing.T) {
 }
 
 func TestCallTooLargeToSend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		bound := func(c Config) Config { c.MaxFrame, c.MaxAppendBytes, c.Handle = 1000, 500, echo; return c }
 		a, b := w.node(t, bound(Config{Self: in("a")})), w.node(t, Config{Self: in("b"), Handle: func(context.Context, From, []byte) ([]byte, error) {
@@ -196,7 +198,7 @@ func TestCallTooLargeToSend(t *testing.T) {
 }
 
 func TestAnswerTooLargeToSendIsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		w.node(t, Config{Self: in("b"), MaxFrame: 1000, MaxAppendBytes: 500, Handle: func(context.Context, From, []byte) ([]byte, error) {
 			return make([]byte, 2000), nil

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestMembership(t *testing.T) {
@@ -40,7 +42,7 @@ func TestMembership(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w := newFabricTown()
 				calls := make(chan From, 1)
 				a := w.node(t, Config{Self: test.a, Verify: test.verify})
@@ -64,7 +66,7 @@ func TestMembership(t *testing.T) {
 }
 
 func TestRaftMessagesFromStrangersAreRefusedByTheReceiverToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: Identity{Node: "a"}}), w.node(t, Config{Self: in("b"), Handle: echo})
 		to := b.Transport("b/1/1")
@@ -80,7 +82,7 @@ func TestRaftMessagesFromStrangersAreRefusedByTheReceiverToo(t *testing.T) {
 }
 
 func TestWipedMemberIsRefusedLoudly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		book := newLogBook()
 		w.node(t, Config{Self: in("b"), Logger: book.logger(), Verify: func(remote Identity) error {
@@ -106,7 +108,7 @@ func TestWipedMemberIsRefusedLoudly(t *testing.T) {
 }
 
 func TestDialledNodeMustBeTheOneThatWasMeant(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		w.node(t, Config{Self: in("c")})
 		l, err := w.fabric.listen("a")
@@ -130,7 +132,7 @@ func TestDialledNodeMustBeTheOneThatWasMeant(t *testing.T) {
 }
 
 func TestSetSelfShakesHandsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		var verified atomic.Int32
 		verify := func(Identity) error { verified.Add(1); return nil }
@@ -232,7 +234,7 @@ func TestAnotherVersionIsTold(t *testing.T) {
 }
 
 func TestSilentStrangerIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		w.node(t, Config{Self: in("a")})
 		conn, err := w.fabric.dial(t.Context(), "x", "a")
@@ -260,7 +262,7 @@ func TestSilentStrangerIsClosed(t *testing.T) {
 }
 
 func TestSkippedLogLinesAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		book, l := newLogBook(), newLimiter()
 		for range 5 {
 			l.log(book.logger(), 0, "noise")
@@ -277,7 +279,7 @@ func TestSkippedLogLinesAreCounted(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		book := newLogBook()
 		w.node(t, Config{Self: in("a"), MaxConns: 1, Logger: book.logger(), HandshakeTimeout: time.Hour, SilenceTimeout: time.Hour})

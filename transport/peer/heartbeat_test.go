@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // beat sends a heartbeat of term from a replica to its fellow on node b.
@@ -22,7 +24,7 @@ func beat(a *Network, group int, term uint64) (raft.AppendEntriesResponse, error
 }
 
 func TestHeartbeatsLeaveTogetherAndNothingElseWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")})
 		var mu sync.Mutex
@@ -70,7 +72,7 @@ func TestHeartbeatsLeaveTogetherAndNothingElseWaits(t *testing.T) {
 
 // TestEachHeartbeatHasItsOwnOutcome, and none waits for a slower one.
 func TestEachHeartbeatHasItsOwnOutcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")})
 		answers := []func(raft.RPC) (any, error){
@@ -118,7 +120,7 @@ func TestEachHeartbeatHasItsOwnOutcome(t *testing.T) {
 }
 
 func TestHeartbeatsEndWithTheirConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")})
 		tr := b.Transport("b/1/1") // nobody serves it
@@ -149,7 +151,7 @@ func TestHeartbeatsEndWithTheirConnection(t *testing.T) {
 }
 
 func TestMoreHeartbeatsThanAFrameHoldsGoAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		small := Config{MaxFrame: 4096, MaxAppendBytes: 100}
 		a, b := small, small
@@ -175,7 +177,7 @@ func FuzzHeartbeatFrames(f *testing.F) {
 	f.Add(appendAnswer(nil, 1, kindReply, func(b []byte) []byte { return appendResponse(b, &raft.AppendEntriesResponse{Term: 1}) }))
 	f.Add([]byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			n := newFabricTown().node(t, Config{Self: in("b")})
 			serveRaft(t, n.Transport("b/1/1"), accept)
 			c := newInbound(n, nil, nil, From{Identity: in("a"), Member: true})

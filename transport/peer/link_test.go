@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 func TestReachable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b"), Handle: echo})
 		if a.Reachable("b") {
@@ -51,7 +53,7 @@ func TestReachable(t *testing.T) {
 }
 
 func TestAcceptedConnectionOfADeadPeerEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b"), Handle: echo})
 		if _, err := a.Call(t.Context(), "b", nil); err != nil {
@@ -71,7 +73,7 @@ func TestAcceptedConnectionOfADeadPeerEnds(t *testing.T) {
 }
 
 func TestSendersWaitForRoomUntilTheirDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, _, _, from, to := pair(t, func(c *Config) { c.MaxPending, c.SilenceTimeout = 1<<20, time.Hour })
 		serveRaft(t, to, accept)
 		if _, err := voteTakes(from); err != nil {
@@ -109,7 +111,7 @@ func TestSendersWaitForRoomUntilTheirDeadline(t *testing.T) {
 }
 
 func TestOutboxWakesSendersWhenThereIsRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		o := newOutbox(1, 100)
 		sent := make(chan error, 10)
 		for i := range cap(sent) {
@@ -141,7 +143,7 @@ func TestOutboxWakesSendersWhenThereIsRoom(t *testing.T) {
 }
 
 func TestOneConnectionServesAllReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, b, _, to := pair(t, nil)
 		serveRaft(t, to, accept)
 		serveRaft(t, b.Transport("b/2/1"), accept)
@@ -159,7 +161,7 @@ func TestOneConnectionServesAllReplicas(t *testing.T) {
 }
 
 func TestAnOutageIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, book := newFabricTown(), newLogBook()
 		a := w.node(t, Config{Self: in("a"), Logger: book.logger()})
 		outage := func() {
@@ -186,7 +188,7 @@ func TestAnOutageIsLoggedOnce(t *testing.T) {
 }
 
 func TestALastingRefusalIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, book := newFabricTown(), newLogBook()
 		w.node(t, Config{Self: in("b"), Verify: func(Identity) error { return errors.New("unknown") }})
 		a := w.node(t, Config{Self: in("a"), Logger: book.logger()})

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // departures records what a node is told of others.
@@ -56,7 +58,7 @@ func watched(t *testing.T) (w *town, b *Network, told *departures) {
 }
 
 func TestAProcessThatEndsIsGoneAtOnceAndBackOnceItRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, b, told := watched(t)
 		for range 3 {
 			if err := b.Close(); err != nil {
@@ -92,7 +94,7 @@ func TestSilenceIsNoDeparture(t *testing.T) {
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w, b, told := watched(t)
 				fault(w, b)
 				time.Sleep(time.Minute)
@@ -110,7 +112,7 @@ func TestOnlyARefusalMeansDeparture(t *testing.T) {
 		context.DeadlineExceeded, errors.New("connection refused"), syscall.ECONNREFUSED,
 	} {
 		t.Run(reason.Error(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w, told, over := newFabricTown(), &departures{}, atomic.Bool{}
 				l, err := w.fabric.listen("a")
 				if err != nil {
@@ -152,7 +154,7 @@ func TestOnlyARefusalMeansDeparture(t *testing.T) {
 
 // TestANodeIsSoughtWhereItWas: another place of its address may refuse while it lives.
 func TestANodeIsSoughtWhereItWas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, told := newFabricTown(), &departures{}
 		l, err := w.fabric.listen("a")
 		if err != nil {
@@ -215,7 +217,7 @@ func TestPresence(t *testing.T) {
 }
 
 func TestStandAndSettleGoThroughTheConsumer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		n := w.node(t, Config{Self: in("a"), MaxQueue: 2})
 		tr := transportOf(n, "a/1/1")
@@ -257,7 +259,7 @@ func TestStandAndSettleGoThroughTheConsumer(t *testing.T) {
 }
 
 func TestCallsDoNotWaitForANodeThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		a, b := w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b"), Handle: echo})
 		if _, err := a.Call(t.Context(), "b", nil); err != nil {

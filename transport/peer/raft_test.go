@@ -9,10 +9,11 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // summer is a state machine whose state is the sum of all commands and, so that
@@ -320,7 +321,7 @@ func TestLeadershipIsHandedOverOverLoopback(t *testing.T) {
 }
 
 func TestPartitionElectsANewLeaderAndHealsInSimulation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		members := group(t, 1, w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")}), w.node(t, Config{Self: in("c")}))
 		old := leader(t, members...)
@@ -349,7 +350,7 @@ func TestPartitionElectsANewLeaderAndHealsInSimulation(t *testing.T) {
 }
 
 func TestOneWayCutDoesNotDethroneTheLeaderInSimulation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		members := group(t, 1, w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")}), w.node(t, Config{Self: in("c")}))
 		l := leader(t, members...)
@@ -367,7 +368,7 @@ func TestOneWayCutDoesNotDethroneTheLeaderInSimulation(t *testing.T) {
 }
 
 func TestResetsCostNoAcknowledgedWriteInSimulation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newFabricTown()
 		members := group(t, 1, w.node(t, Config{Self: in("a")}), w.node(t, Config{Self: in("b")}), w.node(t, Config{Self: in("c")}))
 		l := leader(t, members...)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // pair is two nodes on a fabric, a transport on the first, and a replica on the second.
@@ -26,7 +28,7 @@ func pair(t *testing.T, change func(*Config)) (w *town, a, b *Network, from, to 
 }
 
 func TestEachMessageReachesTheConsumerAndItsAnswerComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil)
 		to.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat went past the consumer") })
 		serveRaft(t, to, accept)
@@ -51,7 +53,7 @@ func TestEachMessageReachesTheConsumerAndItsAnswerComesBack(t *testing.T) {
 }
 
 func TestAddressesAreIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, _ := pair(t, nil)
 		if got := from.LocalAddr(); got != "a/1/1" {
 			t.Errorf("LocalAddr = %q", got)
@@ -68,7 +70,7 @@ func TestAddressesAreIDs(t *testing.T) {
 }
 
 func TestPipeliningIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, _ := pair(t, nil)
 		_, err := from.AppendEntriesPipeline("b/1/1", "b/1/1")
 		wantError(t, err, raft.ErrPipelineReplicationNotSupported)
@@ -102,7 +104,7 @@ func TestTrim(t *testing.T) {
 }
 
 func TestAppendEntriesTellsRaftWhatItSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, func(c *Config) { c.MaxAppendBytes = 100 })
 		serveRaft(t, to, accept)
 		request := &raft.AppendEntriesRequest{Entries: []*raft.Log{{Data: make([]byte, 60)}, {Data: make([]byte, 60)}}}
@@ -117,7 +119,7 @@ func TestAppendEntriesTellsRaftWhatItSent(t *testing.T) {
 }
 
 func TestTooLargeAnEntryFailsAloneAndAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, _, from, to := pair(t, func(c *Config) { c.MaxFrame, c.MaxAppendBytes = 1000, 100 })
 		serveRaft(t, to, accept)
 		send := func(size int) error {
@@ -140,7 +142,7 @@ func TestTooLargeAnEntryFailsAloneAndAtOnce(t *testing.T) {
 }
 
 func TestUnknownReplicaIsAnErrorThatIsNoVote(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, _ := pair(t, nil)
 		var response raft.RequestPreVoteResponse
 		within(t, 0, func() {
@@ -158,7 +160,7 @@ func TestUnknownReplicaIsAnErrorThatIsNoVote(t *testing.T) {
 }
 
 func TestRaftsErrorsCross(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil)
 		serveRaft(t, to, func(raft.RPC) (any, error) { return nil, errors.New("no such protocol version") })
 		err := from.RequestVote("b/1/1", "b/1/1", &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{})
@@ -170,7 +172,7 @@ func TestRaftsErrorsCross(t *testing.T) {
 }
 
 func TestAnswersKeepTheirQuestions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil)
 		serveRaft(t, to, accept)
 		other := transportOf(from.(*replica).net, "a/2/1")
@@ -196,7 +198,7 @@ func TestAnswersKeepTheirQuestions(t *testing.T) {
 }
 
 func TestBusyReplicaStopsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, b, from, stuck := pair(t, func(c *Config) { c.MaxQueue = 3 })
 		serveRaft(t, b.Transport("b/2/1"), accept)
 		ask := func(id raft.ServerID) error {
@@ -230,7 +232,7 @@ func TestBusyReplicaStopsNoOther(t *testing.T) {
 }
 
 func TestClosedReplicaAnswersAtOnceAndItsNeighbourStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, b, from, to := pair(t, nil)
 		serveRaft(t, b.Transport("b/2/1"), accept)
 		waiting := make(chan error, 1)
@@ -262,7 +264,7 @@ func TestClosedReplicaAnswersAtOnceAndItsNeighbourStays(t *testing.T) {
 }
 
 func TestReplicaCanStartAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, b, from, old := pair(t, nil)
 		serveRaft(t, b.Transport("b/1/1"), accept)
 		if err := old.Close(); err != nil { // the elder's end is not the younger's
@@ -282,7 +284,7 @@ func voteTakes(from transport) (time.Duration, error) {
 }
 
 func TestVotesFailAtOnceAndAppendsWaitForTheReconnect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, _, b, from, to := pair(t, nil)
 		serveRaft(t, to, accept)
 		appendTakes := func() (time.Duration, error) {
@@ -316,7 +318,7 @@ func TestVotesFailAtOnceAndAppendsWaitForTheReconnect(t *testing.T) {
 }
 
 func TestRedialsAreSpacedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var dials []time.Time
 		w := newFabricTown()
 		l, err := w.fabric.listen("a")
@@ -351,7 +353,7 @@ func TestRedialsAreSpacedOut(t *testing.T) {
 }
 
 func TestEveryMessageHasADeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil) // nobody reads to.Consumer
 		tests := map[string]struct {
 			send func() error

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // install sends size bytes and returns what it took.
@@ -80,7 +82,7 @@ func TestSnapshotsThatFail(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, a, _, from, to := pair(t, test.change)
 				serve := accept
 				if test.serve != nil {
@@ -113,7 +115,7 @@ type endless struct{ pause time.Duration }
 func (e endless) Read(b []byte) (int, error) { time.Sleep(e.pause); return len(b), nil }
 
 func TestReceiverGivesUpOnASilentSender(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil)
 		ended := make(chan error, 1)
 		serveRaft(t, to, func(rpc raft.RPC) (any, error) {
@@ -134,7 +136,7 @@ func TestReceiverGivesUpOnASilentSender(t *testing.T) {
 }
 
 func TestSlowSnapshotLivesAsLongAsItProgresses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, _, from, to := pair(t, nil)
 		serveRaft(t, to, accept)
 		size := 20 * chunkSize
@@ -172,7 +174,7 @@ func TestDamagedSnapshotIsNoEnd(t *testing.T) {
 }
 
 func TestSnapshotsTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, a, _, from, to := pair(t, func(c *Config) { c.MaxSnapshots = 1 })
 		serveRaft(t, to, accept)
 		release := make(chan struct{})
@@ -216,7 +218,7 @@ func TestClosingTheReplicaEndsItsSnapshots(t *testing.T) {
 		"receiver": func(_, to transport) error { return to.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, _, _, from, to := pair(t, nil)
 				read := make(chan error, 1)
 				serveRaft(t, to, func(rpc raft.RPC) (any, error) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -58,7 +59,7 @@ func (n *standIn) Applied(uint64) uint64 { return 0 }
 // while the connection ends.
 func TestAClientThatDoesNotReadIsNotServedOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		node, l := &standIn{value: make([]byte, 1000)}, newPipes()
 		startServer(t, ServerConfig{Node: node, Listener: l, MaxUnsent: 10_000, WriteTimeout: time.Minute})
 		conn := l.dial()
@@ -77,7 +78,7 @@ func TestAClientThatDoesNotReadIsNotServedOn(t *testing.T) {
 
 func TestAnIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newPipes()
 		startServer(t, ServerConfig{Node: &standIn{}, Listener: l, IdleTimeout: time.Minute, RequestTimeout: time.Second})
 		for sent, timeout := range map[string]time.Duration{"": time.Minute, "*1\r\n$4\r\nPI": time.Second} {

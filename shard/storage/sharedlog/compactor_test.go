@@ -3,13 +3,15 @@ package sharedlog
 import (
 	"testing"
 	"testing/synctest"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // TestIdleViewsDoNotPinTheDisk: while one replica writes on and on, others that hold a
 // few old entries, or lag behind with many, keep the log as small as [Config] says.
 func TestIdleViewsDoNotPinTheDisk(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := newFakeDisk(1)
 		l := openLog(t, d)
 		idle, lagging, busy := createView(t, l, ID{1, 1}), createView(t, l, ID{2, 1}), createView(t, l, ID{3, 1})
@@ -43,7 +45,7 @@ func TestIdleViewsDoNotPinTheDisk(t *testing.T) {
 // the files that it has.
 func TestEmptyViewsNeedNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := newFakeDisk(1)
 		l := openLog(t, d)
 		v := createView(t, l, ID{1, 1})
@@ -68,7 +70,7 @@ func TestEmptyViewsNeedNothing(t *testing.T) {
 // pile up.
 func TestReopeningOverAndOver(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := newFakeDisk(1)
 		for i := uint64(1); i <= 100; i++ {
 			l, err := open(d, Config{SegmentBytes: testSegment})

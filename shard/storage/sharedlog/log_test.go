@@ -3,6 +3,7 @@ package sharedlog
 import (
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -151,6 +152,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 					return
 				default:
 				}
+				runtime.Gosched() // the writers need a processor too
 				first, last := v.bounds()
 				var got raft.Log
 				err := v.GetLog((first+last)/2, &got)

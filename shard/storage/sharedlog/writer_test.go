@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ringraft/ringraft/internal/bubble"
 )
 
 // slowDisk is a disk whose syncs of files take a second each.
@@ -43,7 +45,7 @@ func (f slowFile) sync() error {
 // replicas gather, and go to disk with the next.
 func TestWaitingAppendsShareASync(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &slowDisk{fakeDisk: newFakeDisk(1)}
 		l, err := open(d, Config{SegmentBytes: 1 << 20})
 		if err != nil {
@@ -79,7 +81,7 @@ func TestWaitingAppendsShareASync(t *testing.T) {
 // what began below it.
 func TestPendingIsBounded(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &slowDisk{fakeDisk: newFakeDisk(1)}
 		l, err := open(d, Config{SegmentBytes: testSegment})
 		if err != nil {
@@ -119,7 +121,7 @@ func TestFaultFailsThoseWhoWaitAndNobodyElse(t *testing.T) {
 	for i, step := range []string{"write", "sync"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				d := newFakeDisk(1)
 				l := openLog(t, d)
 				a, b := createView(t, l, ID{1, 1}), createView(t, l, ID{2, 1})
