@@ -60,6 +60,7 @@ type Cache struct {
 	stamp          uint64
 	moved          uint64
 	sought         uint32 // the node that Seek found last, 0 if none or one was removed since
+	warmed         uint64 // what Warm has read, to no other end
 }
 
 // New returns an empty cache.

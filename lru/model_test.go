@@ -238,6 +238,13 @@ func TestCacheIsItsModel(t *testing.T) {
 					t.Fatalf("Seek(%d, %q) = %v, %v, want %v, %v", slot, key, got, ok, want, found)
 				}
 			},
+			"warm": func(t *rapid.T) {
+				var places []Place
+				for range rapid.IntRange(0, 2*warmTogether).Draw(t, "places") {
+					places = append(places, Place{anySlot.Draw(t, "slot"), anyKey.Draw(t, "key")})
+				}
+				c.Warm(places)
+			},
 			"amend": func(t *rapid.T) {
 				slot, key, it := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key"), anyItem.Draw(t, "item")
 				got, ok := c.Amend(slot, key, it.Version, it.Deadline, it.Protected)

@@ -2,36 +2,37 @@ package op
 
 // Keys returns the keys that o names, in their order; a scan names none, see
 // [Scan.Covers].
-func Keys(o Op) [][]byte {
+func Keys(o Op) [][]byte { return AppendKeys(nil, o) }
+
+// AppendKeys is Keys for callers who have memory for them.
+func AppendKeys(keys [][]byte, o Op) [][]byte {
 	switch o := o.(type) {
 	case MGet:
-		return o.Keys
+		return append(keys, o.Keys...)
 	case MDelete:
-		return o.Keys
+		return append(keys, o.Keys...)
 	case MSet:
-		keys := make([][]byte, len(o.Pairs))
-		for i, p := range o.Pairs {
-			keys[i] = p.Key
+		for _, p := range o.Pairs {
+			keys = append(keys, p.Key)
 		}
 		return keys
 	case Txn:
-		return txnKeys(o.Compares, o.Then, o.Else)
+		return appendTxnKeys(keys, o.Compares, o.Then, o.Else)
 	case Once:
-		return append([][]byte{o.Key}, Keys(o.Txn)...)
+		return AppendKeys(append(keys, o.Key), o.Txn)
 	case Prepare:
-		return txnKeys(o.Compares, o.Ops, nil)
+		return appendTxnKeys(keys, o.Compares, o.Ops, nil)
 	case Decide:
-		return txnKeys(o.Compares, o.Ops, nil)
+		return appendTxnKeys(keys, o.Compares, o.Ops, nil)
 	}
 	if !inTxn(o.Code()) {
-		return nil
+		return keys
 	}
 	key, _ := footprint(o)
-	return [][]byte{key}
+	return append(keys, key)
 }
 
-func txnKeys(compares []Compare, then, otherwise []Op) [][]byte {
-	keys := make([][]byte, 0, len(compares)+len(then)+len(otherwise))
+func appendTxnKeys(keys [][]byte, compares []Compare, then, otherwise []Op) [][]byte {
 	for _, c := range compares {
 		keys = append(keys, c.Key)
 	}

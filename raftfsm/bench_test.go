@@ -61,6 +61,25 @@ func BenchmarkApply(b *testing.B) {
 	benchApply(b, benchFSM(b, 1), benchEntries(func(i int) []byte { return benchKey(i * 7919) }))
 }
 
+// BenchmarkApplyThree applies the entries to three replicas in turn, as they lie on one
+// machine.
+func BenchmarkApplyThree(b *testing.B) {
+	var fs [3]*FSM
+	for i := range fs {
+		fs[i] = benchFSM(b, 1)
+	}
+	entries := benchEntries(func(i int) []byte { return benchKey(i * 7919) })
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		for _, f := range fs {
+			applyEntry(b, f, entries[n%len(entries)])
+		}
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(3*64*n), "ns/set")
+}
+
 // BenchmarkApplyInSessions applies entries of 64 sets of existing keys, dealt out to
 // sessions, whose holders have so many writes under way each and acknowledge the rest.
 func BenchmarkApplyInSessions(b *testing.B) {

@@ -25,7 +25,7 @@ import (
 
 const (
 	magic  = "RRSN"
-	format = 3
+	format = 4
 
 	preambleSize = len(magic) + 4
 	maxFrame     = 1 << 40 // bytes; far over what a slot can hold in memory

@@ -93,9 +93,9 @@ func TestRestoreSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"empty", nil, "cut off at byte 0"},
 		{"another file", change(0, 'P', 'K'), `starts with "PKSN"`},
-		{"a newer format", change(7, 4), "format 4; this program reads format 3"},
-		{"the format before transactions", change(7, 2), "format 2; this program reads format 3"},
-		{"the format before sessions", change(7, 1), "format 1; this program reads format 3"},
+		{"a newer format", change(7, 5), "format 5; this program reads format 4"},
+		{"the format before transactions", change(7, 2), "format 2; this program reads format 4"},
+		{"the format before sessions", change(7, 1), "format 1; this program reads format 4"},
 		{"damaged header", change(preambleSize+8, 0xff), "header: the frame at byte 8 is damaged"},
 		{"damaged block", change(firstBlock+8+blockHead, 0xff), fmt.Sprintf("the frame at byte %d is damaged", firstBlock)},
 		{"cut in a block", snapshot[:firstBlock+20], fmt.Sprintf("cut off at byte %d", firstBlock+20)},

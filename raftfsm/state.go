@@ -36,6 +36,10 @@ type state struct {
 	encoded  []byte // its answer; kept for its memory
 	values   values // that it has looked up
 
+	// Of the commands about to be applied; kept for their memory.
+	keys   [][]byte
+	places []lru.Place
+
 	unlocked bool // a transaction has let go of keys
 	counts   counts
 	saving   *snapshot // being written, nil if none
@@ -71,6 +75,9 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	s.backlog = maxBacklog
 	results := make([]op.Result, len(commands))
 	for i, c := range commands {
+		if i%warmCommands == 0 {
+			s.warm(commands[i:min(i+warmCommands, len(commands))])
+		}
 		s.found = s.bytes()
 		if c.Session == 0 {
 			results[i] = s.run(c.Op)
@@ -80,6 +87,25 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 		s.values.next(&results[i])
 	}
 	return results
+}
+
+// warmCommands is for how many commands at a time warm is called.
+const warmCommands = 64
+
+// warm fetches the memory of the records that the commands name.
+func (s *state) warm(commands []op.Command) {
+	keys := s.keys[:0]
+	for _, c := range commands {
+		keys = op.AppendKeys(keys, c.Op)
+	}
+	s.places = s.places[:0]
+	for _, key := range keys {
+		s.places = append(s.places, lru.Place{Slot: op.SlotOf(key), Key: key})
+	}
+	s.cache.Warm(s.places)
+	clear(keys) // they alias the log's data
+	clear(s.places)
+	s.keys = keys
 }
 
 // run applies an operation, unless a transaction has locked one of its keys.
@@ -113,9 +139,10 @@ func (s *state) Page(slot uint16, after, prefix []byte, limit, look int) ([]op.K
 func (s *state) Store(key []byte, r op.Record) (version uint64, replaced bool, err *op.Error) {
 	slot := op.SlotOf(key)
 	old, replaced := s.live(slot, key)
+	hash := xxhash.Sum64(key)
 	var terms uint64 // of old, whose value may be gone once there is room
 	if replaced {
-		terms = itemTerms(slot, key, old)
+		terms = itemTerms(slot, hash, old)
 	}
 	if err := s.makeRoom(key, r, old, replaced); err != nil {
 		return 0, false, err
@@ -128,7 +155,7 @@ func (s *state) Store(key []byte, r op.Record) (version uint64, replaced bool, e
 	it := s.cache.Put(slot, key, lru.Item{
 		Value: r.Value, Version: version, Deadline: r.Deadline, Protected: r.Protected,
 	})
-	s.sum += itemTerms(slot, key, it)
+	s.sum += itemTerms(slot, hash, it)
 	s.evict()
 	return version, replaced, nil
 }
@@ -142,7 +169,8 @@ func (s *state) Amend(key []byte, deadline int64, protected bool) uint64 {
 	}
 	version := s.nextVersion(slot)
 	it, _ := s.cache.Amend(slot, key, version, deadline, protected)
-	s.sum += itemTerms(slot, key, it) - itemTerms(slot, key, old)
+	hash := xxhash.Sum64(key)
+	s.sum += itemTerms(slot, hash, it) - itemTerms(slot, hash, old)
 	return version
 }
 
@@ -305,7 +333,7 @@ func (s *state) expireNext() bool {
 // version counter stays.
 func (s *state) drop(slot uint16, key []byte, it lru.Item) {
 	s.preserve(slot)
-	s.sum -= itemTerms(slot, key, it)
+	s.sum -= itemTerms(slot, xxhash.Sum64(key), it)
 	s.cache.Remove(slot, key)
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/ringraft/ringraft/lru"
 )
 
@@ -43,7 +45,7 @@ func (t *tally) slot(b *block) error {
 func (t *tally) record(b *block) {
 	t.records++
 	t.bytes += lru.Cost(len(b.key), len(b.item.Value))
-	t.sum += itemTerms(b.slot, b.key, b.item)
+	t.sum += itemTerms(b.slot, xxhash.Sum64(b.key), b.item)
 }
 
 // block adds a whole block.
