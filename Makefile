@@ -14,7 +14,7 @@ build:
 
 # test runs all tests; RACE=1 runs them under the race detector.
 test:
-	go test $(if $(RACE),-race) ./...
+	go test $(if $(RACE),-race -timeout 20m) ./...
 
 # check is what every commit must pass: format, vet, staticcheck, the import diagram.
 check:
