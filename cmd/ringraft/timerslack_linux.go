@@ -31,5 +31,7 @@ func relaxTimers() {
 	if slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err != nil || slack < int(timerSlack) {
 		return
 	}
-	_ = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+	if program, err := os.Executable(); err == nil {
+		_ = syscall.Exec(program, os.Args, os.Environ())
+	}
 }
