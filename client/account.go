@@ -1,11 +1,15 @@
 package client
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/ringraft/ringraft/internal/session"
+)
 
 // account is where the client stands with a group. It outlives cluster maps.
 type account struct {
 	group    uint64
-	sessions sessions
+	sessions session.Pool
 	seen     atomic.Uint64 // the newest log index that an answer has shown
 }
 

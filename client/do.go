@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringraft/ringraft/internal/mutant"
+	"github.com/ringraft/ringraft/internal/session"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -61,7 +62,7 @@ type attempts struct {
 
 	// A numbered write's place in a session with the group of account; nil: it has none.
 	account *account
-	seat    seat
+	seat    session.Seat
 	// doubtful: an attempt may have been applied, and no answer has told.
 	doubtful bool
 
@@ -145,11 +146,11 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	}
 	a.req.Epoch = a.table.cluster.Epoch
 	a.req.Bound = a.level.bound(a.group.account.seen.Load())
-	if mutant.NewSequence && a.seat.session != nil && a.made > 1 {
-		a.req.Sequence, _ = a.seat.session.number()
+	if mutant.NewSequence && a.seat.Session != nil && a.made > 1 {
+		a.req.Sequence, _ = a.seat.Session.Number()
 	}
-	if a.seat.session != nil {
-		a.req.Acknowledged = a.seat.session.acknowledged()
+	if a.seat.Session != nil {
+		a.req.Acknowledged = a.seat.Session.Acknowledged()
 	}
 	a.sent = time.Now()
 	until, early := a.until(ctx)

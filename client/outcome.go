@@ -100,7 +100,7 @@ func (c *Client) Resolve(ctx context.Context, t Ticket) (Resolution, error) {
 	case errors.Is(err, ErrUnknownOutcome):
 		return Resolution{}, err
 	}
-	a.group.account.sessions.recover(t.Session, t.Sequence)
+	a.group.account.sessions.Recover(t.Session, t.Sequence)
 	switch {
 	case err != nil:
 		return Resolution{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ringraft/ringraft/internal/session"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -18,7 +19,7 @@ func numbered(o op.Op) bool {
 
 // sit takes a seat in a session with the group, or pauses if there is none for now.
 func (a *attempts) sit(ctx context.Context) error {
-	place, err := a.group.account.sessions.take(ctx, func(ctx context.Context) (uint64, error) {
+	place, err := a.group.account.sessions.Take(ctx, func(ctx context.Context) (uint64, error) {
 		return a.client.openSession(ctx, a.req.Op.(op.Routed).Slot(0), a.group.id)
 	})
 	switch {
@@ -28,13 +29,13 @@ func (a *attempts) sit(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case place.session == nil:
+	case place.Session == nil:
 		a.reason = op.Unavailable("%d writes to group %d wait for their answers; that is the most", op.MaxUnacknowledged, a.group.id)
 		a.pause(ctx)
 		return a.ended(ctx)
 	}
 	a.seat, a.account = place, a.group.account
-	a.req.Session, a.req.Sequence = place.session.id, place.sequence
+	a.req.Session, a.req.Sequence = place.Session.ID, place.Sequence
 	return nil
 }
 
@@ -46,7 +47,7 @@ func (a *attempts) resit(ended *op.Error) error {
 	if a.doubtful {
 		return a.outcome(ended)
 	}
-	a.account.sessions.drop(a.seat.session)
+	a.account.sessions.Drop(a.seat.Session)
 	a.leave()
 	a.walk.named = a.node
 	return nil
@@ -55,13 +56,13 @@ func (a *attempts) resit(ended *op.Error) error {
 // leave gives the seat up. Unless there is doubt, nobody will ever ask for its answer.
 func (a *attempts) leave() {
 	switch {
-	case a.seat.session == nil:
+	case a.seat.Session == nil:
 	case a.doubtful:
-		a.seat.session.lose()
+		a.seat.Session.Lose()
 	default:
-		a.seat.session.settle(a.seat.sequence)
+		a.seat.Session.Settle(a.seat.Sequence)
 	}
-	a.seat, a.account = seat{}, nil
+	a.seat, a.account = session.Seat{}, nil
 	a.req.Session, a.req.Sequence, a.req.Acknowledged = 0, 0, 0
 }
 
@@ -82,7 +83,7 @@ func (c *Client) openSession(ctx context.Context, slot uint16, group uint64) (id
 func (c *Client) EndSessions(ctx context.Context) error {
 	var errs []error
 	for slot, account := range c.accountsBySlot() {
-		if id, idle := account.sessions.retire(); idle {
+		for _, id := range account.sessions.Retire() {
 			_, err := c.do(ctx, op.CloseSession{OnSlot: slot, Session: id}, Local)
 			errs = append(errs, err)
 		}

@@ -5,44 +5,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/op"
 )
-
-// TestSessionAcknowledgesAllBelowTheLowestUnanswered, in whatever order answers come.
-func TestSessionAcknowledgesAllBelowTheLowestUnanswered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := newSession(1)
-		due := map[uint64]bool{}
-		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			if len(due) == 0 || rapid.Bool().Draw(t, "send") {
-				sequence, _ := s.number()
-				due[sequence] = true
-				continue
-			}
-			for sequence := range due { // any
-				s.settle(sequence)
-				delete(due, sequence)
-				break
-			}
-		}
-		want := s.last + 1
-		for sequence := range due {
-			want = min(want, sequence)
-		}
-		if got := s.acknowledged(); got != want {
-			t.Errorf("acknowledged below %d, want %d with %d due", got, want, len(due))
-		}
-		if n := len(s.answered); n > len(due)+int(s.last) || want == s.last+1 && n > 0 {
-			t.Errorf("%d answers remembered with none due", n)
-		}
-	})
-}
 
 // watched answers every write, and collects what came with it.
 type watched struct {
@@ -189,48 +156,6 @@ func TestFullWindowWaitsForAnswers(t *testing.T) {
 		wg.Wait()
 		if s.opened != 1 {
 			t.Errorf("%d sessions, want 1", s.opened)
-		}
-	})
-}
-
-// TestOneOpeningServesAllWhoWait, and one that fails is the next one's to repeat.
-func TestOneOpeningServesAllWhoWait(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		var s sessions
-		var opened int
-		open := func(ctx context.Context) (uint64, error) {
-			opened++
-			if opened == 1 {
-				<-ctx.Done()
-				return 0, ctx.Err()
-			}
-			time.Sleep(time.Second)
-			return 42, nil
-		}
-		first, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		go func() {
-			if _, err := s.take(first, open); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the first: err = %v, want the deadline", err)
-			}
-		}()
-		synctest.Wait()
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() {
-				if place, err := s.take(t.Context(), open); err != nil || place.session.id != 42 {
-					t.Errorf("place %+v, err = %v", place, err)
-				}
-			})
-		}
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := s.take(short, open); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who waits too long: err = %v, want unavailable by the deadline", err)
-		}
-		wg.Wait()
-		if opened != 2 {
-			t.Errorf("opened %d times, want 2", opened)
 		}
 	})
 }
