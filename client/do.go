@@ -43,7 +43,7 @@ func repeatable(o op.Op) bool {
 	case op.CodeHello, op.CodeMap, op.CodeStatus, op.CodeOpenSession, op.CodeCloseSession, op.CodeAbortTxn:
 		return true
 	}
-	return isRead(o) || numbered(o)
+	return isRead(o) || op.Numbered(o)
 }
 
 // attempts is the state of one call.
@@ -80,7 +80,7 @@ func (c *Client) attempts(o op.Op, level Level) attempts {
 		req:        op.Request{Op: o, Level: level.wire()},
 		level:      level,
 		repeatable: repeatable(o),
-		numbered:   numbered(o),
+		numbered:   op.Numbered(o),
 	}
 	a.walk.byLeader = !a.repeatable || isWrite(o) || isRead(o) && level == Linearizable // what is left, any node answers
 	return a

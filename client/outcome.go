@@ -119,7 +119,7 @@ func (c *Client) resolution(t Ticket) (attempts, error) {
 	switch {
 	case err != nil:
 		return attempts{}, op.Invalid("ticket", "holds no operation: %v", err)
-	case !numbered(o) || t.Session == 0 || t.Sequence == 0:
+	case !op.Numbered(o) || t.Session == 0 || t.Sequence == 0:
 		return attempts{}, op.Invalid("ticket", "holds no write of a session")
 	}
 	if err := o.Check(localLimits); err != nil {

@@ -8,15 +8,6 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
-// numbered reports whether o is a write that takes a seat in a session.
-func numbered(o op.Op) bool {
-	switch o.Code() {
-	case op.CodeOpenSession, op.CodeCloseSession, op.CodeAbortTxn:
-		return false
-	}
-	return op.SpecOf(o.Code()).Class == op.ClassWrite && !spans(o)
-}
-
 // sit takes a seat in a session with the group, or pauses if there is none for now.
 func (a *attempts) sit(ctx context.Context) error {
 	place, err := a.group.account.sessions.Take(ctx, func(ctx context.Context) (uint64, error) {

@@ -85,6 +85,16 @@ func CheckCommand(c Command) *Error {
 	return nil
 }
 
+// Numbered reports whether o is a write that needs a session to happen once: sent again
+// without, it could happen again.
+func Numbered(o Op) bool {
+	switch o.Code() {
+	case CodeOpenSession, CodeCloseSession, CodeAbortTxn:
+		return false
+	}
+	return SpecOf(o.Code()).Class == ClassWrite && !recorded(o)
+}
+
 // recorded reports whether o is recognised by its own id.
 func recorded(o Op) bool {
 	t, ok := o.(Txn)

@@ -28,7 +28,7 @@ func (p *scriptedPeers) Join(string)                                 {}
 func (p *scriptedPeers) Settle(context.Context, raft.ServerID) error { return nil }
 func (p *scriptedPeers) Stand(raft.ServerID) error                   { return nil }
 
-func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]byte, error) {
+func (p *scriptedPeers) Call(ctx context.Context, node string, request []byte) ([]byte, error) {
 	if callKind(request[0]) != callServe {
 		return nil, errStranger
 	}
@@ -41,6 +41,9 @@ func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]
 		p.script = p.script[1:]
 	}
 	switch next := next.(type) {
+	case silence:
+		<-ctx.Done()
+		return nil, ctx.Err()
 	case op.Result:
 		return next.AppendTo(nil), nil
 	case []byte:
@@ -49,6 +52,9 @@ func (p *scriptedPeers) Call(_ context.Context, node string, request []byte) ([]
 		return nil, next.(error)
 	}
 }
+
+// silence is no answer, for as long as the caller waits.
+type silence struct{}
 
 var errUnsent = unsent{errors.New("no connection")}
 
@@ -142,6 +148,31 @@ func TestOutcomesOfRequestsOnTheirWay(t *testing.T) {
 					t.Errorf("asked %d times in %v; want often, but with pauses, for 10 s", len(peers.asked), took)
 				case tc.asked != 0 && len(peers.asked) != tc.asked:
 					t.Errorf("asked %v, want %d", peers.asked, tc.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestASilentNodeDoesNotEatTheDeadline of what can be repeated.
+func TestASilentNodeDoesNotEatTheDeadline(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		req  op.Request
+		want time.Duration // before another node is asked
+	}{
+		"a write in a session": {op.Request{Op: op.Add{Key: []byte("k"), Delta: 1}, Session: 1, Sequence: 1}, time.Second},
+		"a read":               {op.Request{Op: op.Get{Key: []byte("k")}}, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				n := newOutsider(t, &scriptedPeers{script: []any{silence{}, op.Result{Number: 1}}})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				start := time.Now()
+				res := n.Do(ctx, tc.req)
+				if took := time.Since(start) - tc.want; res.Err != nil || took < 0 || took > maxPause {
+					t.Errorf("%+v, %v over %v; want an answer soon after", res, took, tc.want)
 				}
 			})
 		})

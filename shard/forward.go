@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 )
@@ -14,11 +15,7 @@ const maxForwarded = 32
 // forward lets another node serve req. A request that was not delivered is
 // unavailable; one without an answer is unknown, if it is not a read.
 func (n *Node) forward(ctx context.Context, node string, req op.Request) op.Result {
-	patience := n.cfg.Timing.Write
-	if op.SpecOf(req.Op.Code()).Class == op.ClassPart {
-		patience = n.cfg.Timing.Call // a repeat does no harm, and keys are locked
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, n.patience(req))
 	defer cancel()
 	b, err := n.peers.Call(ctx, node, req.AppendTo([]byte{byte(callServe)}))
 	switch {
@@ -28,6 +25,18 @@ func (n *Node) forward(ctx context.Context, node string, req op.Request) op.Resu
 		return op.Fail(noAnswer(req, err))
 	}
 	return decodeAnswer(req, b)
+}
+
+// patience is how long an answer is waited for. Where a repeat does no harm, that leaves
+// time to ask who leads in the place of a node that is silent.
+func (n *Node) patience(req op.Request) time.Duration {
+	switch class := op.SpecOf(req.Op.Code()).Class; {
+	case class == op.ClassRead:
+		return n.cfg.Timing.ReadIndex
+	case class == op.ClassPart, req.Session != 0:
+		return n.cfg.Timing.Call
+	}
+	return n.cfg.Timing.Write
 }
 
 // serveCall serves a request that another node forwards, and encodes the result. It

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/transport"
+	"github.com/ringraft/ringraft/transport/clerk"
 	"github.com/ringraft/ringraft/transport/httpapi"
 	"github.com/ringraft/ringraft/transport/resp"
 )
@@ -25,7 +26,11 @@ type fronts []front
 
 // openFronts listens where the configuration says.
 func (p *parts) openFronts(cfg serverConfig) error {
-	node := frontNode{p.node, p.self.Node}
+	var err error
+	if p.clerk, err = clerk.New(clerk.Config{Node: p.node}); err != nil {
+		return err
+	}
+	node := frontNode{p.clerk, p.node, p.self.Node}
 	for _, f := range []struct {
 		flag, address string
 		open          func(net.Listener) (front, error)
@@ -86,18 +91,22 @@ func (fs fronts) close() error {
 	return errors.Join(errs...)
 }
 
-// frontNode is the node as the fronts for Redis and HTTP clients want it.
+// frontNode is the node as the fronts for Redis and HTTP clients want it: the clerk writes
+// for them.
 type frontNode struct {
-	*shard.Node
-	id string
+	*clerk.Clerk
+	node *shard.Node
+	id   string
 }
 
-func (n frontNode) ID() string               { return n.id }
-func (n frontNode) Group(slot uint16) uint64 { return n.GroupOf(slot) }
-func (n frontNode) Cluster() string          { return n.Map().Cluster }
+func (n frontNode) ID() string                  { return n.id }
+func (n frontNode) Now() int64                  { return n.node.Now() }
+func (n frontNode) Group(slot uint16) uint64    { return n.node.GroupOf(slot) }
+func (n frontNode) Applied(group uint64) uint64 { return n.node.Applied(group) }
+func (n frontNode) Cluster() string             { return n.node.Map().Cluster }
 
 func (n frontNode) Place(slot uint16) resp.Place {
-	m := n.Map()
+	m := n.node.Map()
 	g, ok := m.Group(m.GroupOf(slot))
 	if !ok {
 		return resp.Place{Last: slot}
@@ -107,7 +116,7 @@ func (n frontNode) Place(slot uint16) resp.Place {
 
 func (n frontNode) Settings() map[string]string {
 	all := map[string]string{}
-	for _, s := range n.Map().Settings.List() {
+	for _, s := range n.node.Map().Settings.List() {
 		all[s.Name] = s.Value
 	}
 	return all

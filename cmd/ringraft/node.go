@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/shard/storage"
+	"github.com/ringraft/ringraft/transport/clerk"
 	"github.com/ringraft/ringraft/transport/peer"
 )
 
@@ -42,6 +43,7 @@ type parts struct {
 	dir     *storage.Dir
 	node    *shard.Node
 	network *peer.Network
+	clerk   *clerk.Clerk
 	fronts  fronts
 
 	self    peer.Identity
@@ -170,6 +172,9 @@ func (p *parts) stop(timeout time.Duration) error {
 // close closes what is open, in the reverse order of its start.
 func (p *parts) close() error {
 	errs := []error{p.fronts.close()}
+	if p.clerk != nil {
+		errs = append(errs, p.clerk.Close())
+	}
 	if p.node != nil {
 		errs = append(errs, p.node.Close())
 	}

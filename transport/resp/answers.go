@@ -52,7 +52,7 @@ type answer struct {
 	from   *conn
 	group  uint64
 	req    op.Request
-	again  bool // the request was given to the node once more
+	again  bool // the node has the request once more, or does that itself
 	text   reply
 	// state is set last: whoever sees that it is sent may use the place again.
 	state atomic.Int32
@@ -125,7 +125,7 @@ func (a *answers) count() int { return len(a.row) - a.head }
 func (p *answer) Reply(res op.Result) {
 	if res.Err != nil && !p.again && worthARetry(res.Err.Kind) {
 		p.again = true
-		p.from.server.again(p.req, res.Err, p.Reply)
+		p.from.server.cfg.Node.Again(p.req, res.Err, p.Reply)
 		return
 	}
 	p.from.session.seen.note(p.group, res.Index)

@@ -33,6 +33,8 @@ type testNode struct {
 	bend func(req op.Request, res op.Result) *op.Error // replaces the answer to Do; nil for none
 	late bool                                          // the replicas here are behind
 	kept chan struct{}                                 // gets a token for each that is kept
+
+	again sync.WaitGroup // of the reads that are elsewhere
 }
 
 // newTestNode returns n2 of three nodes: it has a replica of all groups and leads some.
@@ -42,12 +44,20 @@ func newTestNode(t *testing.T) *testNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	return &testNode{Cluster: c, id: "n2", kept: make(chan struct{}, 1000)}
+	n := &testNode{Cluster: c, id: "n2", kept: make(chan struct{}, 1000)}
+	t.Cleanup(func() {
+		c.Close()
+		n.again.Wait()
+	})
+	return n
 }
 
 func (n *testNode) Serve(req op.Request, reply op.Replier) {
-	serve := func() { n.Cluster.Serve(n.id, req, reply) }
+	at := n.id
+	if o, writes := req.Op.(op.Write); writes {
+		at = n.Leader(n.Group(o.Slot(0)))
+	}
+	serve := func() { n.Cluster.Serve(at, req, reply) }
 	n.mu.Lock()
 	if n.hold != nil && n.hold(req) {
 		n.held = append(n.held, serve)
@@ -57,6 +67,10 @@ func (n *testNode) Serve(req op.Request, reply op.Replier) {
 	}
 	n.mu.Unlock()
 	serve()
+}
+
+func (n *testNode) Again(req op.Request, _ *op.Error, reply func(op.Result)) {
+	n.again.Go(func() { reply(n.Do(context.Background(), req)) })
 }
 
 // release carries out the i-th of the requests that are kept.

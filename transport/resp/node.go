@@ -8,10 +8,14 @@ import (
 
 // Node is what the front needs of the node that it belongs to.
 type Node interface {
-	// Serve answers a request here, and must not block. A write's Raw must be set.
+	// Serve answers a request, and must not block. A write is done once, wherever that can
+	// be, and its answer is final. A read is answered here, or refused.
 	Serve(req op.Request, reply op.Replier)
-	// Do answers a request from wherever that can be done, until ctx ends. The caller
-	// owns the result's memory.
+	// Again answers a read that Serve has refused from wherever that can be done, and does
+	// not block. It may answer with the refusal, of which it keeps a copy.
+	Again(req op.Request, refusal *op.Error, reply func(op.Result))
+	// Do answers a request from wherever that can be done, until ctx ends; a write is done
+	// once. The caller owns the result's memory.
 	Do(ctx context.Context, req op.Request) op.Result
 	// Group returns the group that owns a slot, 0 while the cluster has no map.
 	Group(slot uint16) uint64

@@ -67,7 +67,7 @@ func (c *conn) begin(o op.Op, key []byte, render render) {
 	if c.spare = nil; place == nil {
 		place = new(answer)
 	}
-	place.render, place.from, place.group = render, c, c.server.cfg.Node.Group(op.SlotOf(key))
+	place.render, place.from, place.group, place.again = render, c, c.server.cfg.Node.Group(op.SlotOf(key)), !reads
 	place.req = c.session.request(o, place.group)
 	c.out.later(place)
 	c.server.cfg.Node.Serve(place.req, place)

@@ -5,18 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ringraft/ringraft/internal/defaults"
 	"github.com/ringraft/ringraft/internal/stream"
-	"github.com/ringraft/ringraft/op"
 )
-
-// maxRetries bounds the operations of all connections that are served elsewhere than
-// where they came to, or once more, at a time. Each costs a goroutine.
-const maxRetries = 16384
 
 // ServerConfig says how a [Server] works. All but Listener and Node may be zero.
 type ServerConfig struct {
@@ -71,12 +65,8 @@ type Server struct {
 	accept   stream.Acceptor
 	started  time.Time
 
-	ctx     context.Context // ends with Close
-	stop    context.CancelFunc
-	retries chan struct{}  // a token for each that is under way
-	wg      sync.WaitGroup // of the retries; added to under mu, until closed
-	mu      sync.Mutex
-	closed  bool
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
 
 	lastID  atomic.Int64 // of a connection
 	taken   atomic.Int64 // connections since the start
@@ -89,7 +79,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, commands: commandTable(), started: time.Now(), retries: make(chan struct{}, maxRetries)}
+	s := &Server{cfg: cfg, commands: commandTable(), started: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.accept.Listener, s.accept.MaxConns, s.accept.Logger = cfg.Listener, cfg.MaxConns, cfg.Logger
 	s.accept.New = func(conn net.Conn) stream.Served { return newConn(s, conn) }
@@ -115,45 +105,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // ended. Unanswered commands are left unanswered. It may be called again.
 func (s *Server) Close() error {
 	s.stop()
-	err := s.accept.Close()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.wg.Wait()
-	return err
-}
-
-// again serves a request that could not be served here, or not now, and gives its
-// answer to reply. It does not block; without room for another one it gives back refusal.
-func (s *Server) again(req op.Request, refusal *op.Error, reply func(op.Result)) {
-	refusal = &op.Error{Kind: refusal.Kind, Field: refusal.Field, Message: refusal.Message}
-	started := s.start(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.cfg.CommandTimeout)
-		defer cancel()
-		reply(s.cfg.Node.Do(ctx, req))
-	})
-	if !started {
-		reply(op.Fail(refusal))
-	}
-}
-
-// start runs f on a goroutine, unless there are too many or the server is closed.
-func (s *Server) start(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	select {
-	case s.retries <- struct{}{}:
-	default:
-		return false
-	}
-	s.wg.Go(func() {
-		defer func() { <-s.retries }()
-		f()
-	})
-	return true
+	return s.accept.Close()
 }
 
 // conns returns the connections that are there now.

@@ -23,9 +23,7 @@ func (s *session) request(o op.Op, group uint64) op.Request {
 	if _, reads := o.(op.Read); reads {
 		return s.read(o, group, s.level)
 	}
-	req := op.Request{Op: o}
-	req.Raw = op.AppendCommand(nil, req.Command())
-	return req
+	return op.Request{Op: o}
 }
 
 // read returns the request of a read at a level. At level Session, what the replica here
