@@ -15,11 +15,14 @@ type reply struct {
 func (r *reply) simple(s string) { r.b = append(append(append(r.b, '+'), s...), "\r\n"...) }
 func (r *reply) ok()             { r.simple("OK") }
 
+// maxFailure bounds the text of an error, which may repeat what the client has sent.
+const maxFailure = 1 << 10
+
 // fail appends an error: its first word, which clients branch on, and a text. Line
 // breaks, which would end the answer, become spaces.
 func (r *reply) fail(text string) {
 	r.b = append(r.b, '-')
-	r.b = append(r.b, oneLine.Replace(text)...)
+	r.b = append(r.b, oneLine.Replace(text[:min(len(text), maxFailure)])...)
 	r.b = append(r.b, "\r\n"...)
 }
 
