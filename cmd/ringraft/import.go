@@ -15,9 +15,10 @@ func (con *console) importCommand() *cli.Command {
 		Usage:     "put the records of a file",
 		ArgsUsage: "FILE|-",
 		Description: "The file has a JSON object per line: {\"key\": \"a\", \"value\": \"b\", \"ttl\": \"30s\"}. key_base64 and\n" +
-			"value_base64 take the place of what is no UTF-8; without ttl the record does not expire. A key\n" +
-			"that comes twice ends with its last value. A line that cannot be stored is reported on standard\n" +
-			"error with its number and the reason, and the import goes on; then the exit code is 1.\n\n" +
+			"value_base64 take the place of what is no UTF-8; without ttl the record does not expire; media_type\n" +
+			"is what HTTP gives back with the value. A key that comes twice ends with its last value. A line\n" +
+			"that cannot be stored is reported on standard error with its number and the reason, and the import\n" +
+			"goes on; then the exit code is 1.\n\n" +
 			"At the end, also when it is interrupted or the cluster goes away, the counts are printed:\n" +
 			"lines is how many lines, from the first of the file, are done. Go on with --skip LINES, which puts\n" +
 			"some of the lines after that again.\n\n" +

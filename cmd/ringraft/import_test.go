@@ -18,6 +18,7 @@ import (
 	"github.com/ringraft/ringraft/client"
 	"github.com/ringraft/ringraft/internal/bubble"
 	"github.com/ringraft/ringraft/internal/fakenode"
+	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -43,6 +44,43 @@ func TestImportOfAnExportRestoresEverything(t *testing.T) {
 	}
 	if o := from.run(t, "export", "--prefix", "k1"); strings.Count(o.out, "\n") != 11 {
 		t.Errorf("export --prefix k1 prints %q; want 11 records", o.out)
+	}
+}
+
+// TestImportOfAnExportKeepsMediaTypes, but not one that was of an earlier value.
+func TestImportOfAnExportKeepsMediaTypes(t *testing.T) {
+	t.Parallel()
+	from, to := newShell(t), newShell(t)
+	for key, of := range map[string]string{"page": "<p>", "changed": "what stood there before"} {
+		from.put(t, "", key, "<p>", "--ttl", "1h")
+		record := op.Set{Key: media.Key([]byte(key)), Value: media.Record("text/html; charset=utf-8", []byte(of))}
+		if res := from.cluster.Do(t.Context(), op.Request{Op: record}); res.Err != nil {
+			t.Fatal(res.Err)
+		}
+	}
+	exported := from.run(t, "export")
+	if n := strings.Count(exported.out, `"media_type":"text/html; charset=utf-8"`); n != 1 {
+		t.Errorf("the export has %d media types, want 1: %s", n, exported.out)
+	}
+	to.runWith(t, exported.out, "import", "-", "-o", "json").check(t, exitDone, `{"lines":2,"stored":2,"failed":0}`+"\n", "")
+	for key, want := range map[string]string{"page": "text/html; charset=utf-8", "changed": media.Bytes} {
+		kept := to.cluster.Do(t.Context(), op.Request{Op: op.Get{Key: media.Key([]byte(key))}})
+		if got := media.Of(kept.Value, []byte("<p>")); got != want || kept.Found && kept.TTL == 0 {
+			t.Errorf("%s is %s with %d ms to live, want %s for as long as its value", key, got, kept.TTL, want)
+		}
+	}
+	to.runWith(t, `{"key":"a","value":"b","media_type":"no type"}`, "import", "-").
+		check(t, exitFailed, "1 lines done, 0 records stored, 1 lines failed\n", "line 1: media_type: is")
+}
+
+// TestAPairIsPutWithItsMediaType or has failed.
+func TestAPairIsPutWithItsMediaType(t *testing.T) {
+	t.Parallel()
+	batch := []numberedPair{{pair: pair{key: "a"}}, {pair: pair{key: "b", mediaType: "x/y"}}, {pair: pair{key: "c", mediaType: "x/y"}}}
+	bad := errors.New("bad")
+	got := withTypes(batch, []client.Result{{Key: "a"}, {Key: "b"}, {Key: "c"}, {}, {Err: bad}})
+	if len(got) != 3 || got[0].Err != nil || got[1].Err != nil || got[2].Err != bad {
+		t.Errorf("%+v; want the third to have failed", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -245,15 +246,44 @@ func (im *importer) askAgain(ctx context.Context, err error, known map[error]err
 	return outcome
 }
 
+// set puts the batch, and beside it the media types that come with values.
 func (im *importer) set(ctx context.Context, batch []numberedPair) ([]client.Result, error) {
 	pairs := make([]client.Pair, len(batch))
 	for i, p := range batch {
 		pairs[i] = client.Pair{Key: p.key, Value: p.value}
 	}
-	if ttl := batch[0].ttl; ttl > 0 {
-		return im.to.SetMany(ctx, pairs, client.WithTTL(ttl))
+	for _, p := range batch {
+		if p.mediaType != "" {
+			pairs = append(pairs, client.Pair{
+				Key: string(media.Key([]byte(p.key))), Value: media.Record(p.mediaType, p.value),
+			})
+		}
 	}
-	return im.to.SetMany(ctx, pairs)
+	var opts []client.WriteOption
+	if ttl := batch[0].ttl; ttl > 0 {
+		opts = append(opts, client.WithTTL(ttl))
+	}
+	results, err := im.to.SetMany(ctx, pairs, opts...)
+	return withTypes(batch, results), err
+}
+
+// withTypes returns the results of the batch's pairs. One whose media type was not put is
+// as one that was not put itself.
+func withTypes(batch []numberedPair, results []client.Result) []client.Result {
+	if len(results) < len(batch) {
+		return results
+	}
+	types := results[len(batch):]
+	for i, p := range batch {
+		if p.mediaType == "" || len(types) == 0 {
+			continue
+		}
+		if results[i].Err == nil {
+			results[i].Err = types[0].Err
+		}
+		types = types[1:]
+	}
+	return results[:len(batch)]
 }
 
 // settle notes that the line is done, and why it failed if it did.

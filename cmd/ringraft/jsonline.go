@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -22,17 +23,19 @@ const maxLine = 6*op.MaxPayload + 1<<10
 var errLongLine = fmt.Errorf("the line is longer than %d bytes", maxLine)
 
 // pair is a line of an import or export:
-// {"key"|"key_base64", "value"|"value_base64", "ttl": "30s"}.
+// {"key"|"key_base64", "value"|"value_base64", "ttl": "30s", "media_type": "text/html"}.
 type pair struct {
-	key   string
-	value []byte
-	ttl   time.Duration // 0: none
+	key       string
+	value     []byte
+	ttl       time.Duration // 0: none
+	mediaType string        // "": none is known
 }
 
 type pairLine struct {
 	keyField
 	valueField
-	TTL string `json:"ttl,omitempty"` // as time.Duration writes it
+	TTL       string `json:"ttl,omitempty"` // as time.Duration writes it
+	MediaType string `json:"media_type,omitempty"`
 }
 
 // parsePair returns the pair in line. Its errors name the field.
@@ -75,9 +78,9 @@ func lineError(err error) error {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return fmt.Errorf("%s is a %s; it must be a string", wrong.Field, wrong.Value)
 	case wrong != nil:
-		return fmt.Errorf("the line is a JSON %s; it must be an object of the fields key, value and ttl", wrong.Value)
+		return fmt.Errorf("the line is a JSON %s; it must be an object of the fields key, value, ttl and media_type", wrong.Value)
 	}
-	return fmt.Errorf("no JSON object of the fields key, value and ttl: %w", err)
+	return fmt.Errorf("no JSON object of the fields key, value, ttl and media_type: %w", err)
 }
 
 func (l pairLine) pair() (pair, error) {
@@ -88,6 +91,12 @@ func (l pairLine) pair() (pair, error) {
 	}
 	if p.value, err = l.value(); err != nil {
 		return p, err
+	}
+	if l.MediaType != "" {
+		if err := media.Check(l.MediaType); err != nil {
+			return p, err
+		}
+		p.mediaType = l.MediaType
 	}
 	if l.TTL == "" {
 		return p, nil
@@ -131,7 +140,7 @@ func (f valueField) given() bool { return f.Value != nil || f.ValueBase64 != nil
 
 // writePair writes p as a line that parsePair reads.
 func writePair(w io.Writer, p pair) error {
-	l := pairLine{keyField: newKeyField(p.key), valueField: *newValueField(p.value)}
+	l := pairLine{keyField: newKeyField(p.key), valueField: *newValueField(p.value), MediaType: p.mediaType}
 	if p.ttl > 0 {
 		l.TTL = p.ttl.String()
 	}

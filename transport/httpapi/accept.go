@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/ringraft/ringraft/internal/media"
 )
 
 const (
 	jsonType  = "application/json"
-	bytesType = "application/octet-stream"
+	bytesType = media.Bytes
 )
 
 // wantsBytes reports whether the client would rather have a value's bytes than JSON: it

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -23,13 +24,13 @@ type versionDocument struct {
 func (c *call) get() (answer, *problem) {
 	raw := wantsBytes(c.request.Header)
 	var item op.Item
-	var media []byte
+	var kept []byte // of the media type
 	if raw {
-		res := c.read(op.MGet{Keys: [][]byte{c.key, mediaKey(c.key)}})
+		res := c.read(op.MGet{Keys: [][]byte{c.key, media.Key(c.key)}})
 		if res.Err != nil {
 			return answer{}, failure(res.Err)
 		}
-		item, media = res.Items[0], res.Items[1].Value
+		item, kept = res.Items[0], res.Items[1].Value
 	} else {
 		res := c.read(op.Get{Key: c.key})
 		if res.Err != nil {
@@ -47,7 +48,7 @@ func (c *call) get() (answer, *problem) {
 	switch {
 	case !c.precondition.unlike(true, item.Version):
 	case raw:
-		ans = answer{status: http.StatusOK, media: mediaOf(media, item.Value), body: item.Value}
+		ans = answer{status: http.StatusOK, media: media.Of(kept, item.Value), body: item.Value}
 	default:
 		ans = jsonAnswer(http.StatusOK, newValueField(item.Value))
 	}
@@ -79,7 +80,7 @@ func (d setDocument) op(key []byte) (o op.Set, err *op.Error) {
 
 // put answers PUT.
 func (c *call) put() (answer, *problem) {
-	media, p := c.mediaType()
+	typ, p := c.mediaType()
 	if p != nil {
 		return answer{}, p
 	}
@@ -100,7 +101,7 @@ func (c *call) put() (answer, *problem) {
 	if o.Value, p = c.plainBody(); p != nil {
 		return answer{}, p
 	}
-	return c.store(o, media)
+	return c.store(o, typ)
 }
 
 // flag returns a parameter of the query that is true or false.
@@ -114,11 +115,11 @@ func (c *call) flag(name string) (bool, *problem) {
 }
 
 // store puts a value, and what there is to keep of its media type, in one entry.
-func (c *call) store(o op.Set, media string) (answer, *problem) {
-	var beside op.Op = op.Delete{Key: mediaKey(o.Key)}
-	if media != "" {
+func (c *call) store(o op.Set, typ string) (answer, *problem) {
+	var beside op.Op = op.Delete{Key: media.Key(o.Key)}
+	if typ != "" {
 		beside = op.Set{
-			Key: mediaKey(o.Key), Value: mediaRecord(media, o.Value),
+			Key: media.Key(o.Key), Value: media.Record(typ, o.Value),
 			TTL: o.TTL, KeepTTL: o.KeepTTL, Protect: o.Protect,
 		}
 	}
@@ -138,7 +139,7 @@ func (c *call) store(o op.Set, media string) (answer, *problem) {
 // delete answers DELETE.
 func (c *call) delete() (answer, *problem) {
 	res, p := c.conditional(func(cond op.Cond) op.Result {
-		return c.changeKey(cond, op.Delete{Key: c.key}, op.Delete{Key: mediaKey(c.key)})
+		return c.changeKey(cond, op.Delete{Key: c.key}, op.Delete{Key: media.Key(c.key)})
 	})
 	switch {
 	case p != nil:

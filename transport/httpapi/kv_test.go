@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -191,7 +192,7 @@ func TestMediaTypeIsKept(t *testing.T) {
 	want(bytesType, "<p>")
 	f.send("GET", "/-/scan", "").want(t, 200, `{"items":[{"key":"page","version":`+strings.Trim(f.send("HEAD", "/page", "").header.Get("ETag"), `"`)+`}]}`)
 	f.send("PUT", "/page", "x", "Content-Type: no type").wantProblem(t, 400, "malformed")
-	f.send("PUT", "/page", "x", "Content-Type: text/"+strings.Repeat("x", maxMediaType)).wantProblem(t, 400, "malformed")
+	f.send("PUT", "/page", "x", "Content-Type: text/"+strings.Repeat("x", media.MaxType)).wantProblem(t, 400, "malformed")
 }
 
 func TestAnyBytesAreValues(t *testing.T) {
