@@ -75,6 +75,7 @@ const (
 	errNoSuchKey  = failure("ERR no such key")
 	errOffset     = failure("ERR offset is out of range")
 	errTooLong    = failure("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
+	errLongAnswer = failure("ERR the answer would be too long")
 )
 
 func errArity(name string) failure {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ringraft/ringraft/op"
@@ -59,4 +60,42 @@ func TestATransactionThatIsNotExecutedDoesNothing(t *testing.T) {
 	for strings.Count(other.do("CLIENT LIST"), "\n") > 1 { // the server learns of the end soon
 	}
 	other.want("GET a", "nil")
+}
+
+// TestAnswersAreBounded: what a short command asks for can be long.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	node := newTestNode(t)
+	var reads atomic.Int64
+	node.bend = func(req op.Request, _ op.Result) *op.Error {
+		if _, ok := req.Op.(op.MGet); ok {
+			reads.Add(1)
+		}
+		return nil
+	}
+	_, addr := startServer(t, ServerConfig{Node: node, MaxAnswer: 100_000})
+	c := dial(t, addr)
+	const tooLong = "-ERR the answer would be too long"
+	c.want("SET k "+strings.Repeat("v", 1000), "+OK")
+	if got := c.do("MGET" + strings.Repeat(" k", 90)); strings.Count(got, "v") != 90_000 {
+		t.Errorf("MGET within the limit: %.100s", got)
+	}
+	c.want("MGET"+strings.Repeat(" k", 110), tooLong)
+	reads.Store(0)
+	c.want("MGET"+strings.Repeat(" k", 100*op.MaxKeys), tooLong)
+	if n := reads.Load(); n > partsTogether {
+		t.Errorf("%d reads, want no more than %d to find out", n, partsTogether)
+	}
+	c.want("MULTI", "+OK")
+	c.want("APPEND new x", "+QUEUED")
+	for range 200 {
+		c.want("GET k", "+QUEUED")
+	}
+	c.want("EXEC", tooLong)
+	c.want("GET new", "nil")
+	for i := range 100 {
+		c.do("SET " + strings.Repeat("key", 400) + strconv.Itoa(i) + " v")
+	}
+	c.want("KEYS *", tooLong)
+	c.want("PING", "+PONG")
 }

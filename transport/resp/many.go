@@ -109,26 +109,36 @@ func stepsExists(t *attempt, q query, r *reply) error {
 	return nil
 }
 
+// partsTogether is how many parts of an MGET are under way at once. Each brings up to
+// op.MaxPayload bytes.
+const partsTogether = 16
+
 func mget(c *conn, q query, r *reply) error {
 	ctx, cancel := c.limited()
 	defer cancel()
-	parts := c.byGroup(q.args)
-	ops := make([]op.Routed, len(parts))
-	for n, part := range parts {
-		o := op.MGet{}
-		for _, i := range part {
-			o.Keys = append(o.Keys, q.args[i])
-		}
-		ops[n] = o
-	}
-	results, err := c.doAll(ctx, ops)
-	if err != nil {
-		return err
-	}
 	items := make([]op.Item, len(q.args))
-	for n, part := range parts {
-		for k, i := range part {
-			items[i] = results[n].Items[k]
+	size := 0
+	for parts := range slices.Chunk(c.byGroup(q.args), partsTogether) {
+		ops := make([]op.Routed, len(parts))
+		for n, part := range parts {
+			o := op.MGet{}
+			for _, i := range part {
+				o.Keys = append(o.Keys, q.args[i])
+			}
+			ops[n] = o
+		}
+		results, err := c.doAll(ctx, ops)
+		if err != nil {
+			return err
+		}
+		for n, part := range parts {
+			size += results[n].Payload()
+			for k, i := range part {
+				items[i] = results[n].Items[k]
+			}
+		}
+		if size > c.server.cfg.MaxAnswer {
+			return errLongAnswer
 		}
 	}
 	r.array(len(items))

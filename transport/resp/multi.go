@@ -145,7 +145,9 @@ func (c *conn) execQueued(m multi, r *reply) error {
 	return c.transact(m.watched, r, func(t *attempt, r *reply) error {
 		r.array(len(m.queue))
 		for _, x := range m.queue {
-			c.runIn(t, x, r)
+			if c.runIn(t, x, r); len(r.b) > c.server.cfg.MaxAnswer {
+				return errLongAnswer
+			}
 		}
 		return nil
 	})

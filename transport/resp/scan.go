@@ -25,8 +25,6 @@ const (
 	maxPart = op.MaxKeys
 	// maxPages is how many pages, of a run of slots each, a SCAN looks at to find enough.
 	maxPages = 128
-	// maxKeysAnswer bounds the answer to KEYS, in bytes.
-	maxKeysAnswer = 64 << 20
 )
 
 // cursor is a place between two keys.
@@ -230,8 +228,8 @@ func keys(c *conn, q query, r *reply) error {
 				size += len(key) + argCost
 			}
 		}
-		if size > maxKeysAnswer {
-			return failure("ERR the answer would be too long; use SCAN")
+		if size > c.server.cfg.MaxAnswer {
+			return errLongAnswer
 		}
 		return nil
 	})

@@ -28,6 +28,9 @@ type ServerConfig struct {
 	// MaxUnsent is how many bytes of replies may wait for a client before nothing more
 	// is read from it. One answer may have more. 0: 4 MiB.
 	MaxUnsent int
+	// MaxAnswer is how many bytes the keys and values of one answer may have; a longer one
+	// is refused, for the most part before it is read. 0: 64 MiB.
+	MaxAnswer int
 
 	IdleTimeout    time.Duration // without a command; 0: 10 minutes
 	RequestTimeout time.Duration // from the first to the last byte of a command; 0: 30 s
@@ -49,6 +52,7 @@ func (cfg ServerConfig) withDefaults() (ServerConfig, error) {
 		defaults.Set("MaxConns", &cfg.MaxConns, 4096),
 		defaults.Set("MaxPending", &cfg.MaxPending, 1024),
 		defaults.Set("MaxUnsent", &cfg.MaxUnsent, 4<<20),
+		defaults.Set("MaxAnswer", &cfg.MaxAnswer, 64<<20),
 		defaults.Set("IdleTimeout", &cfg.IdleTimeout, 10*time.Minute),
 		defaults.Set("RequestTimeout", &cfg.RequestTimeout, 30*time.Second),
 		defaults.Set("WriteTimeout", &cfg.WriteTimeout, 10*time.Second),
