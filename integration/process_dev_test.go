@@ -32,6 +32,7 @@ func TestDevClusterSurvivesAKill(t *testing.T) {
 	if _, err := cl.Set(ctx, "greeting", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
+	d.wantThroughFronts("greeting", "hello")
 	first := d.pids()
 	kill(t, first["n1"], syscall.SIGKILL)
 	v, err := cl.Get(ctx, "greeting", client.At(client.Linearizable))
@@ -185,6 +186,23 @@ func (d *liveDev) connect() *client.Client {
 	}
 	d.t.Cleanup(func() { cl.Close() })
 	return cl
+}
+
+// wantThroughFronts fails the test unless all nodes show the value to Redis and HTTP
+// clients at the ports that go with --base-port.
+func (d *liveDev) wantThroughFronts(key, want string) {
+	d.t.Helper()
+	for i := range 3 {
+		redis := dialRedis(d.t, net.JoinHostPort("127.0.0.1", strconv.Itoa(d.base+21+i)))
+		redis.must(d.t, "READMODE", "linearizable")
+		if got := redis.must(d.t, "GET", key); got != bulk(want) {
+			d.t.Errorf("node %d, Redis: %q, want %s", i+1, got, want)
+		}
+		web := net.JoinHostPort("127.0.0.1", strconv.Itoa(d.base+31+i))
+		if status, got, _ := webTo(d.t, web, "GET", "/"+key, "", "Accept: application/octet-stream"); got != want {
+			d.t.Errorf("node %d, HTTP: %d %q, want %s", i+1, status, got, want)
+		}
+	}
 }
 
 func (d *liveDev) wait() int {

@@ -124,8 +124,11 @@ func FuzzParseConfigFile(f *testing.F) {
 func TestServerFlagsHaveBounds(t *testing.T) {
 	t.Parallel()
 	const good = "--id n1 --data /d --native 127.0.0.1:1 --peer [::1]:2"
-	if _, err := parseServer(t, nil, strings.Fields(good)...); err != nil {
+	switch cfg, err := parseServer(t, nil, strings.Fields(good)...); {
+	case err != nil:
 		t.Fatal(err)
+	case cfg.resp != "" || cfg.http != "":
+		t.Errorf("without their flags there are fronts at %q and %q", cfg.resp, cfg.http)
 	}
 	for _, c := range []struct{ args, message string }{
 		{"", "--id"},

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -50,7 +51,7 @@ func serverInfo(c *conn, q query, r *reply) error {
 
 func infoServer(c *conn) ([]string, error) {
 	uptime := int(time.Since(c.server.started).Seconds())
-	_, port, _ := strings.Cut(c.conn.LocalAddr().String(), ":")
+	_, port, _ := net.SplitHostPort(c.conn.LocalAddr().String()) // "" for a listener of another kind
 	return []string{
 		"redis_version:" + likeRedis, "redis_mode:standalone", "ringraft_version:" + c.server.cfg.Version,
 		"ringraft_node:" + c.server.cfg.Node.ID(), "os:" + runtime.GOOS + " " + runtime.GOARCH, "arch_bits:" + strconv.Itoa(strconv.IntSize),

@@ -214,7 +214,10 @@ func (c *testClient) read() string {
 			c.t.Fatal(err)
 		}
 		return string(b[:n])
-	case line[0] == '*':
+	case line[0] == '*' || line[0] == '~' || line[0] == '%':
+		if line[0] == '%' {
+			n *= 2 // pairs
+		}
 		parts := make([]string, n)
 		for i := range parts {
 			parts[i] = c.read()
