@@ -201,12 +201,11 @@ func TestTheDeadlineCountsFromTheStart(t *testing.T) {
 		rest  op.Kind
 		want  error
 	}{
-		"refused":                      {op.KindUnavailable, op.KindUnavailable, op.ErrUnavailable},
-		"perhaps done":                 {op.KindUnknown, op.KindUnknown, op.ErrUnknownOutcome},
-		"perhaps done, then refused":   {op.KindUnknown, op.KindUnavailable, op.ErrUnknownOutcome},
-		"perhaps done, then no room":   {op.KindUnknown, op.KindOutOfMemory, op.ErrUnknownOutcome},
-		"perhaps done, session ended":  {op.KindUnknown, op.KindSessionEnded, op.ErrUnknownOutcome},
-		"refused, then no room for it": {op.KindUnavailable, op.KindOutOfMemory, op.ErrOutOfMemory},
+		"refused":                     {op.KindUnavailable, op.KindUnavailable, op.ErrUnavailable},
+		"perhaps done":                {op.KindUnknown, op.KindUnknown, op.ErrUnknownOutcome},
+		"perhaps done, then refused":  {op.KindUnknown, op.KindUnavailable, op.ErrUnknownOutcome},
+		"perhaps done, then no room":  {op.KindUnknown, op.KindOutOfMemory, op.ErrUnknownOutcome},
+		"perhaps done, session ended": {op.KindUnknown, op.KindSessionEnded, op.ErrUnknownOutcome},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,6 +230,39 @@ func TestTheDeadlineCountsFromTheStart(t *testing.T) {
 				res := serve(c, add("k"))
 				if took := time.Since(start); !errors.Is(res.Err, tc.want) || took != 5*time.Second {
 					t.Errorf("%+v after %v; want %v after 5 s", res.Err, took, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestWithoutMemoryForItsAnswerAWriteIsDoneAllTheSame, but then it has no number.
+func TestWithoutMemoryForItsAnswerAWriteIsDoneAllTheSame(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(c *Clerk) op.Result{
+		"served": func(c *Clerk) op.Result { return serve(c, add("k")) },
+		"done":   func(c *Clerk) op.Result { return c.Do(context.Background(), op.Request{Op: add("k")}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				full, unknown := false, false
+				c := newClerk(t, Config{Node: script(func(_ context.Context, req op.Request) op.Result {
+					switch {
+					case full && req.Session != 0:
+						return op.Fail(&op.Error{Kind: op.KindOutOfMemory, Field: op.FieldSession})
+					case full && unknown:
+						return op.Fail(op.UnknownOutcome("lost"))
+					}
+					return op.Result{Number: 7}
+				})})
+				serve(c, add("k")) // opens the session
+				full = true
+				if res := write(c); res.Err != nil {
+					t.Errorf("%v; want it done", res.Err)
+				}
+				unknown = true
+				if res := write(c); !errors.Is(res.Err, op.ErrUnknownOutcome) {
+					t.Errorf("%+v; want unknown, as it is not repeated", res)
 				}
 			})
 		})

@@ -79,20 +79,26 @@ func (e *errand) number(d *desk, place session.Seat) {
 
 // Reply takes the answer to the first try.
 func (e *errand) Reply(res op.Result) {
-	if res.Err != nil && !e.final(res.Err.Kind) {
+	if res.Err != nil && !e.final(res.Err) {
 		e.goOn(kept(res.Err))
 		return
 	}
 	e.answer(res)
 }
 
-// final reports whether a failed try is the last one.
-func (e *errand) final(k op.Kind) bool {
-	switch k {
-	case op.KindWrongNode, op.KindUnavailable, op.KindLocked, op.KindUnknown, op.KindSessionEnded:
+// final reports whether a first try that failed so is the last one.
+func (e *errand) final(err *op.Error) bool {
+	switch err.Kind {
+	case op.KindWrongNode, op.KindUnavailable, op.KindLocked, op.KindUnknown:
 		return false
 	}
-	return true
+	return !sessionFails(err)
+}
+
+// sessionFails reports whether a try has failed for its session alone, which has ended, or
+// for whose answer the group has no memory: another one, or none, can do.
+func sessionFails(err *op.Error) bool {
+	return err.Kind == op.KindSessionEnded || err.Kind == op.KindOutOfMemory && err.Field == op.FieldSession
 }
 
 // goOn leaves the rest to a goroutine. reason is why there is no answer yet, and becomes
@@ -104,19 +110,25 @@ func (e *errand) goOn(reason *op.Error) {
 	}
 }
 
-// learn draws the lesson from a try that failed for reason.
+// learn draws the lesson from a try that failed for reason. Where there is no memory for
+// an answer the write goes without a number: it may be what makes room.
 func (e *errand) learn(reason *op.Error) {
+	d := e.desk
 	switch {
 	case reason.Kind == op.KindUnknown:
 		e.doubt = reason
-	case reason.Kind == op.KindSessionEnded && e.doubt == nil:
-		e.desk.pool.Drop(e.seat.Session)
+	case e.doubt != nil || !sessionFails(reason):
+	case reason.Kind == op.KindSessionEnded:
+		d.pool.Drop(e.seat.Session)
 		e.leave()
+	default:
+		e.leave()
+		e.number(d, session.Seat{})
 	}
 }
 
-// run returns the outcome. A session that has ended gives way to another one, unless an
-// earlier try may have been done: nobody could tell any more.
+// run returns the outcome. A session that fails gives way to another one, or to none,
+// unless an earlier try may have been done: nobody could tell any more.
 func (e *errand) run(ctx context.Context) op.Result {
 	defer e.leave()
 	for try := 0; ; try++ {
@@ -125,7 +137,7 @@ func (e *errand) run(ctx context.Context) op.Result {
 		}
 		res := e.clerk.cfg.Node.Do(ctx, e.req)
 		switch {
-		case res.Err != nil && res.Err.Kind == op.KindSessionEnded && e.doubt == nil:
+		case res.Err != nil && sessionFails(res.Err) && e.doubt == nil:
 			e.learn(res.Err)
 		case e.doubt == nil || !res.OfThisTry():
 			return e.outcome(res)
@@ -149,7 +161,7 @@ func (e *errand) outcome(res op.Result) op.Result {
 }
 
 // sit sees to it that the write has a seat with the group that it belongs to, or goes
-// without: where its group takes no more sessions, it is tried once, as it is.
+// without: where its group takes no more sessions, it is done at most once, as it is.
 func (e *errand) sit(ctx context.Context) *op.Error {
 	for try := 0; ; try++ {
 		d := e.clerk.desk(e.clerk.cfg.Node.GroupOf(e.slot()))
