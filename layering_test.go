@@ -34,7 +34,7 @@ var layers = map[string][]string{
 	"transport/peer":    {"internal/mutant"},
 	"client":            {"op", "placement", "transport", "internal/mutant", "internal/sealed", "internal/session"},
 	"bench":             {"op", "client"},
-	"cmd/ringraft":      {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/clerk", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/media", "internal/strictjson"},
+	"cmd/ringraft":      {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/clerk", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/document", "internal/media", "internal/strictjson"},
 	"internal/mutant":   {},
 	"internal/sealed":   {"op"},
 	"internal/session":  {"op"},
@@ -44,7 +44,8 @@ var layers = map[string][]string{
 
 	"shard/storage/sharedlog": {},
 
-	"transport/httpapi":   {"op", "internal/backoff", "internal/defaults", "internal/media", "internal/sealed", "internal/strictjson"},
+	"transport/httpapi":   {"op", "internal/backoff", "internal/defaults", "internal/document", "internal/media", "internal/sealed", "internal/strictjson"},
+	"internal/document":   {"op"},
 	"internal/media":      {"op"},
 	"internal/strictjson": {},
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 )
 
 // conditionHelp is what the verbs say of conditions.
@@ -76,12 +77,12 @@ func condition(c *cli.Context, flag string) (client.WriteOption, error) {
 
 // standing is what stands at a key whose condition does not hold, in JSON.
 type standing struct {
-	keyField
-	*valueField        // with --show
-	Met         bool   `json:"met"`
-	Found       bool   `json:"found"`
-	Version     uint64 `json:"version,omitempty"`
-	TTL         *int64 `json:"ttl_ms"`
+	document.KeyField
+	*document.ValueField        // with --show
+	Met                  bool   `json:"met"`
+	Found                bool   `json:"found"`
+	Version              uint64 `json:"version,omitempty"`
+	TTL                  *int64 `json:"ttl_ms"`
 }
 
 // failure returns the error of a write of key that failed with err while it did what
@@ -93,9 +94,9 @@ func (s *session) failure(action, key string, err error) error {
 	}
 	shown := unmet.Found && s.c.Bool("show")
 	if s.inJSON {
-		doc := standing{keyField: newKeyField(key), Found: unmet.Found, Version: unmet.Version, TTL: milliseconds(unmet.TTL)}
+		doc := standing{KeyField: newKey(key), Found: unmet.Found, Version: unmet.Version, TTL: milliseconds(unmet.TTL)}
 		if shown {
-			doc.valueField = newValueField(unmet.Value)
+			doc.ValueField = newValue(unmet.Value)
 		}
 		if err := s.printJSON(doc); err != nil {
 			return err

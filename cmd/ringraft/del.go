@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -26,7 +27,7 @@ func (con *console) delCommand() *cli.Command {
 }
 
 type deletion struct {
-	keyField
+	document.KeyField
 	Deleted bool   `json:"deleted"`
 	Version uint64 `json:"version,omitempty"` // of the removal
 	Error   string `json:"error,omitempty"`
@@ -69,7 +70,7 @@ func (s *session) printDeleted(results []client.Result) error {
 	count := 0
 	deleted := make([]deletion, len(results))
 	for i, r := range results {
-		deleted[i] = deletion{keyField: newKeyField(r.Key), Deleted: r.Existed, Version: r.Value.Version}
+		deleted[i] = deletion{KeyField: newKey(r.Key), Deleted: r.Existed, Version: r.Value.Version}
 		if r.Err != nil {
 			deleted[i].Error = r.Err.Error()
 		}

@@ -8,46 +8,29 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/ringraft/ringraft/internal/document"
 )
 
-// keyField is a key in JSON: "key" if it is valid UTF-8, else "key_base64".
-type keyField struct {
-	Key       *string `json:"key,omitempty"`
-	KeyBase64 []byte  `json:"key_base64,omitempty"`
-}
+// newKey returns the field of a key.
+func newKey(key string) document.KeyField { return document.NewKey([]byte(key)) }
 
-func newKeyField(key string) keyField {
-	if utf8.ValidString(key) {
-		return keyField{Key: &key}
-	}
-	return keyField{KeyBase64: []byte(key)}
-}
-
-// valueField is a value in JSON: "value" if it is valid UTF-8, else "value_base64".
-type valueField struct {
-	Value       *string `json:"value,omitempty"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
-}
-
-func newValueField(value []byte) *valueField {
-	if utf8.Valid(value) {
-		text := string(value)
-		return &valueField{Value: &text}
-	}
-	return &valueField{ValueBase64: value}
+// newValue returns the field of a value, where there may be none.
+func newValue(value []byte) *document.ValueField {
+	field := document.NewValue(value)
+	return &field
 }
 
 // record is what a key holds, as get and scan print it.
 type record struct {
-	keyField
-	*valueField        // nil where only the key was asked for
-	Version     uint64 `json:"version"`
-	TTL         *int64 `json:"ttl_ms"` // null: the key does not expire
+	document.KeyField
+	*document.ValueField        // nil where only the key was asked for
+	Version              uint64 `json:"version"`
+	TTL                  *int64 `json:"ttl_ms"` // null: the key does not expire
 }
 
-func newRecord(key string, value *valueField, version uint64, ttl time.Duration) record {
-	return record{keyField: newKeyField(key), valueField: value, Version: version, TTL: milliseconds(ttl)}
+func newRecord(key string, value *document.ValueField, version uint64, ttl time.Duration) record {
+	return record{KeyField: newKey(key), ValueField: value, Version: version, TTL: milliseconds(ttl)}
 }
 
 // milliseconds returns ttl for a JSON field, nil if it is none.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -22,7 +23,7 @@ func (con *console) existsCommand() *cli.Command {
 }
 
 type existence struct {
-	keyField
+	document.KeyField
 	Exists bool `json:"exists"`
 }
 
@@ -46,7 +47,7 @@ func exists(ctx context.Context, s *session, args []string) error {
 		if err != nil {
 			return fmt.Errorf("looking for %s: %w", quoted(key), err)
 		}
-		found[i] = existence{newKeyField(key), there}
+		found[i] = existence{newKey(key), there}
 		if there {
 			count++
 		}

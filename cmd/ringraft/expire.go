@@ -52,7 +52,7 @@ func expire(ctx context.Context, s *session, args []string) error {
 
 func (s *session) printChanged(key string) error {
 	if s.inJSON {
-		return s.printJSON(newKeyField(key))
+		return s.printJSON(newKey(key))
 	}
 	return nil
 }

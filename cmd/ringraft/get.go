@@ -39,7 +39,7 @@ func get(ctx context.Context, s *session, args []string) error {
 		return fmt.Errorf("getting %s: %w", quoted(key), err)
 	}
 	if s.inJSON {
-		return s.printJSON(newRecord(key, newValueField(v.Bytes), v.Version, v.TTL))
+		return s.printJSON(newRecord(key, newValue(v.Bytes), v.Version, v.TTL))
 	}
 	if _, err := s.out.Write(v.Bytes); err != nil {
 		return err

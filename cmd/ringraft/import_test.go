@@ -99,7 +99,7 @@ nonsense
 	}
 	o := s.run(t, "import", path, "-o", "json")
 	o.check(t, exitFailed, `{"lines":5,"stored":2,"failed":2}`+"\n", "line 2: no JSON object")
-	if !strings.Contains(o.err, "line 5: key has 0 bytes") {
+	if !strings.Contains(o.err, "line 5: key: has 0 bytes") {
 		t.Errorf("messages %q; want line 5 in them", o.err)
 	}
 	s.run(t, "import", path, "--skip", "3").check(t, exitFailed, "5 lines done, 0 records stored, 1 lines failed\n", "line 5")

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 )
 
 func (con *console) incrCommand() *cli.Command {
@@ -56,9 +57,9 @@ func incr(ctx context.Context, s *session, args []string) error {
 func (s *session) printNumber(key string, n int64) error {
 	if s.inJSON {
 		return s.printJSON(struct {
-			keyField
+			document.KeyField
 			Number int64 `json:"number"`
-		}{newKeyField(key), n})
+		}{newKey(key), n})
 	}
 	return s.print(n)
 }

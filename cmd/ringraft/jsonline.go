@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
@@ -32,8 +33,8 @@ type pair struct {
 }
 
 type pairLine struct {
-	keyField
-	valueField
+	document.KeyField
+	document.ValueField
 	TTL       string `json:"ttl,omitempty"` // as time.Duration writes it
 	MediaType string `json:"media_type,omitempty"`
 }
@@ -85,12 +86,18 @@ func lineError(err error) error {
 
 func (l pairLine) pair() (pair, error) {
 	var p pair
-	var err error
-	if p.key, err = l.key(); err != nil {
-		return p, err
+	key, invalid := l.KeyBytes()
+	switch {
+	case invalid != nil:
+		return p, invalid
+	case len(key) == 0 || len(key) > op.MaxKey:
+		return p, op.Invalid("key", "has %d bytes; it must have 1 to %d", len(key), op.MaxKey)
+	case !l.HasValue():
+		return p, op.Invalid("value", "is missing, and so is value_base64")
 	}
-	if p.value, err = l.value(); err != nil {
-		return p, err
+	p.key = string(key)
+	if p.value, invalid = l.ValueBytes(); invalid != nil {
+		return p, invalid
 	}
 	if l.MediaType != "" {
 		if err := media.Check(l.MediaType); err != nil {
@@ -101,46 +108,14 @@ func (l pairLine) pair() (pair, error) {
 	if l.TTL == "" {
 		return p, nil
 	}
+	var err error
 	p.ttl, err = ttlOf("ttl", l.TTL)
 	return p, err
 }
 
-// key returns the key that one of the fields must hold.
-func (f keyField) key() (string, error) {
-	key := string(f.KeyBase64)
-	switch {
-	case f.Key != nil && f.KeyBase64 != nil:
-		return "", errors.New("both key and key_base64 are given")
-	case f.Key == nil && f.KeyBase64 == nil:
-		return "", errors.New("key (or key_base64) is missing")
-	case f.Key != nil:
-		key = *f.Key
-	}
-	if len(key) == 0 || len(key) > op.MaxKey {
-		return "", fmt.Errorf("key has %d bytes; it must have 1 to %d", len(key), op.MaxKey)
-	}
-	return key, nil
-}
-
-// value returns the value that one of the fields must hold.
-func (f valueField) value() ([]byte, error) {
-	switch {
-	case f.Value != nil && f.ValueBase64 != nil:
-		return nil, errors.New("both value and value_base64 are given")
-	case f.given():
-		if f.Value != nil {
-			return []byte(*f.Value), nil
-		}
-		return f.ValueBase64, nil
-	}
-	return nil, errors.New("value (or value_base64) is missing")
-}
-
-func (f valueField) given() bool { return f.Value != nil || f.ValueBase64 != nil }
-
 // writePair writes p as a line that parsePair reads.
 func writePair(w io.Writer, p pair) error {
-	l := pairLine{keyField: newKeyField(p.key), valueField: *newValueField(p.value), MediaType: p.mediaType}
+	l := pairLine{KeyField: newKey(p.key), ValueField: *newValue(p.value), MediaType: p.mediaType}
 	if p.ttl > 0 {
 		l.TTL = p.ttl.String()
 	}

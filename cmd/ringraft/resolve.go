@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -111,7 +112,7 @@ func (s *session) printResolution(o op.Op, r client.Resolution) error {
 	case op.MDelete:
 		return s.printDeleted(r.Keys)
 	case op.Txn:
-		return s.printTxn(parsedTxnOf(o).outcome(r.Txn))
+		return s.printTxn(newTxnOutcome(o, r.Txn))
 	}
 	return s.printStored(r.Keys)
 }
@@ -119,29 +120,12 @@ func (s *session) printResolution(o op.Op, r client.Resolution) error {
 // printStored tells what an operation has put at several keys.
 func (s *session) printStored(results []client.Result) error {
 	type stored struct {
-		keyField
+		document.KeyField
 		Version uint64 `json:"version"`
 	}
 	var docs []stored
 	for _, r := range results {
-		docs = append(docs, stored{newKeyField(r.Key), r.Value.Version})
+		docs = append(docs, stored{newKey(r.Key), r.Value.Version})
 	}
 	return s.printCount("stored", len(docs), docs)
-}
-
-// parsedTxnOf returns the transaction o as if it had been read from a document.
-func parsedTxnOf(o op.Txn) *parsedTxn {
-	p := &parsedTxn{show: map[string]bool{}}
-	for _, c := range o.Compares {
-		p.show[string(c.Key)] = c.Cond.Show
-	}
-	for _, branch := range []struct {
-		ops    []op.Op
-		parsed *[]parsedOp
-	}{{o.Then, &p.then}, {o.Else, &p.otherwise}} {
-		for _, part := range branch.ops {
-			*branch.parsed = append(*branch.parsed, parsedOp{code: part.Code(), key: keyOf(part)})
-		}
-	}
-	return p
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -129,9 +130,9 @@ func (p *scanPrinter) item(e client.Entry) {
 		p.buf.WriteString("{\"items\":[\n")
 	}
 	p.printed = true
-	var value *valueField
+	var value *document.ValueField
 	if p.values {
-		value = newValueField(e.Bytes)
+		value = newValue(e.Bytes)
 	}
 	_ = writeJSON(&p.buf, newRecord(e.Key, value, e.Version, e.TTL)) // a buffer takes all
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -59,9 +60,9 @@ func set(ctx context.Context, s *session, args []string) error {
 func (s *session) printVersion(key string, version uint64) error {
 	if s.inJSON {
 		return s.printJSON(struct {
-			keyField
+			document.KeyField
 			Version uint64 `json:"version"`
-		}{newKeyField(key), version})
+		}{newKey(key), version})
 	}
 	return s.print(fmt.Sprintf("version %d", version))
 }

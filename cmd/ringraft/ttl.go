@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/ringraft/ringraft/internal/document"
 )
 
 func (con *console) ttlCommand() *cli.Command {
@@ -40,9 +42,9 @@ func ttl(ctx context.Context, s *session, args []string) error {
 	switch {
 	case s.inJSON:
 		return s.printJSON(struct {
-			keyField
+			document.KeyField
 			TTL *int64 `json:"ttl_ms"`
-		}{newKeyField(key), milliseconds(left)})
+		}{newKey(key), milliseconds(left)})
 	case left == 0:
 		return s.print("none")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -39,7 +40,7 @@ func txn(ctx context.Context, s *session, args []string) error {
 	if len(args) == 1 {
 		path = args[0]
 	}
-	doc, err := s.readTxn(path)
+	txn, err := s.readTxn(path)
 	if err != nil {
 		return err
 	}
@@ -47,11 +48,11 @@ func txn(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return err
 	}
-	res, err := cl.Txn(ctx, doc.txn)
+	res, err := cl.Txn(ctx, clientTxn(txn))
 	if err != nil {
 		return fmt.Errorf("the transaction: %w", err)
 	}
-	return s.printTxn(doc.outcome(res))
+	return s.printTxn(newTxnOutcome(txn, res))
 }
 
 func (s *session) printTxn(outcome txnOutcome) error {
@@ -65,24 +66,24 @@ func (s *session) printTxn(outcome txnOutcome) error {
 }
 
 // readTxn returns the transaction in the file, or on standard input for "-".
-func (s *session) readTxn(path string) (*parsedTxn, error) {
+func (s *session) readTxn(path string) (op.Txn, error) {
 	in, _, err := s.openInput(path)
 	if err != nil {
-		return nil, err
+		return op.Txn{}, err
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, maxLine+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading the transaction: %w", err)
+		return op.Txn{}, fmt.Errorf("reading the transaction: %w", err)
 	case len(text) > maxLine:
-		return nil, usagef("the transaction is longer than %d bytes", maxLine)
+		return op.Txn{}, usagef("the transaction is longer than %d bytes", maxLine)
 	}
-	doc, err := parseTxn(text)
+	txn, err := parseTxn(text)
 	if err != nil {
-		return nil, usagef("the transaction: %w", err)
+		return op.Txn{}, usagef("the transaction: %w", err)
 	}
-	return doc, nil
+	return txn, nil
 }
 
 // txnOutcome is what a transaction came to, in JSON.
@@ -93,51 +94,55 @@ type txnOutcome struct {
 }
 
 type txnResult struct {
-	keyField
-	*valueField        // of a get that found something
-	Found       bool   `json:"found"`
-	Version     uint64 `json:"version,omitempty"`
-	TTL         *int64 `json:"ttl_ms,omitempty"` // of a get
-	Number      *int64 `json:"number,omitempty"` // of an add
+	document.KeyField
+	*document.ValueField        // of a get that found something
+	Found                bool   `json:"found"`
+	Version              uint64 `json:"version,omitempty"`
+	TTL                  *int64 `json:"ttl_ms,omitempty"` // of a get
+	Number               *int64 `json:"number,omitempty"` // of an add
 }
 
 type txnCompare struct {
-	keyField
-	*valueField        // where it was to be shown
-	Found       bool   `json:"found"`
-	Version     uint64 `json:"version,omitempty"`
-	TTL         *int64 `json:"ttl_ms"`
+	document.KeyField
+	*document.ValueField        // where it was to be shown
+	Found                bool   `json:"found"`
+	Version              uint64 `json:"version,omitempty"`
+	TTL                  *int64 `json:"ttl_ms"`
 }
 
-// outcome tells what became of the parsed transaction.
-func (p *parsedTxn) outcome(res client.TxnResult) txnOutcome {
+// newTxnOutcome tells what became of a transaction.
+func newTxnOutcome(txn op.Txn, res client.TxnResult) txnOutcome {
 	out := txnOutcome{Met: res.Met}
-	branch := p.then
+	ran := txn.Then
 	if !res.Met {
-		branch = p.otherwise
+		ran = txn.Else
 	}
 	for i, a := range res.Results {
-		out.Results = append(out.Results, branch[i].result(a))
+		out.Results = append(out.Results, newTxnResult(ran[i], a))
+	}
+	show := map[string]bool{}
+	for _, compare := range txn.Compares {
+		show[string(compare.Key)] = compare.Cond.Show
 	}
 	for _, r := range res.Standing {
 		c := txnCompare{
-			keyField: newKeyField(r.Key), Found: r.Existed, Version: r.Value.Version, TTL: milliseconds(r.Value.TTL),
+			KeyField: newKey(r.Key), Found: r.Existed, Version: r.Value.Version, TTL: milliseconds(r.Value.TTL),
 		}
-		if r.Existed && p.show[r.Key] {
-			c.valueField = newValueField(r.Value.Bytes)
+		if r.Existed && show[r.Key] {
+			c.ValueField = newValue(r.Value.Bytes)
 		}
 		out.Standing = append(out.Standing, c)
 	}
 	return out
 }
 
-func (o parsedOp) result(a client.Answer) txnResult {
-	res := txnResult{keyField: newKeyField(o.key), Found: a.Found, Version: a.Value.Version}
+func newTxnResult(o op.Op, a client.Answer) txnResult {
+	res := txnResult{KeyField: document.NewKey(op.Keys(o)[0]), Found: a.Found, Version: a.Value.Version}
 	switch {
-	case o.code == op.CodeAdd:
+	case o.Code() == op.CodeAdd:
 		res.Number = &a.Number
-	case o.code == op.CodeGet && a.Found:
-		res.valueField, res.TTL = newValueField(a.Value.Bytes), milliseconds(a.Value.TTL)
+	case o.Code() == op.CodeGet && a.Found:
+		res.ValueField, res.TTL = newValue(a.Value.Bytes), milliseconds(a.Value.TTL)
 	}
 	return res
 }

@@ -1,236 +1,108 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ringraft/ringraft/client"
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/internal/strictjson"
 	"github.com/ringraft/ringraft/op"
 )
 
-// parsedTxn is a transaction with what is needed to tell what became of it.
-type parsedTxn struct {
-	txn             client.Txn
-	show            map[string]bool // by key compared
-	then, otherwise []parsedOp
-}
-
-type parsedOp struct {
-	code op.Code
-	key  string
-	op   client.Op
-}
-
-// txnDocument is a transaction in JSON; see the help of txn.
-type txnDocument struct {
-	If   []compareDocument   `json:"if"`
-	Then []operationDocument `json:"then"`
-	Else []operationDocument `json:"else"`
-}
-
-type compareDocument struct {
-	keyField
-	valueField
-	Absent  bool    `json:"absent"`
-	Present bool    `json:"present"`
-	Version *uint64 `json:"version"`
-	Show    bool    `json:"show"`
-}
-
-// operationDocument holds exactly one of its fields.
-type operationDocument struct {
-	Set    *setDocument    `json:"set"`
-	Add    *addDocument    `json:"add"`
-	Expire *expireDocument `json:"expire"`
-	Delete *keyField       `json:"delete"`
-	Get    *keyField       `json:"get"`
-}
-
-type setDocument struct {
-	keyField
-	valueField
-	TTL     *string `json:"ttl"`
-	KeepTTL bool    `json:"keep_ttl"`
-	Protect bool    `json:"protect"`
-}
-
-type addDocument struct {
-	keyField
-	Delta   *int64  `json:"delta"`
-	AtLeast *int64  `json:"at_least"`
-	AtMost  *int64  `json:"at_most"`
-	Clamp   bool    `json:"clamp"`
-	TTL     *string `json:"ttl"`
-}
-
-type expireDocument struct {
-	keyField
-	TTL *string `json:"ttl"`
-}
-
-// parseTxn returns the transaction in text. Its errors name the part at fault.
-func parseTxn(text []byte) (*parsedTxn, error) {
-	var doc txnDocument
+// parseTxn returns the transaction in text; see the help of txn. Its errors name the part
+// at fault.
+func parseTxn(text []byte) (op.Txn, error) {
+	var doc document.Transaction
 	if err := strictjson.Decode(text, &doc); err != nil {
-		return nil, fmt.Errorf("no JSON object of the fields if, then and else: %w", err)
+		return op.Txn{}, fmt.Errorf("no JSON object of the fields if, then and else: %w", err)
 	}
-	p := &parsedTxn{show: map[string]bool{}}
-	if err := p.fill(doc); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *parsedTxn) fill(doc txnDocument) error {
-	for i, c := range doc.If {
-		compare, err := p.compare(c)
-		if err != nil {
-			return fmt.Errorf("if[%d]: %w", i, err)
-		}
-		p.txn.If = append(p.txn.If, compare)
-	}
-	for _, branch := range []struct {
-		name string
-		docs []operationDocument
-		ops  *[]parsedOp
-		txn  *[]client.Op
-	}{{"then", doc.Then, &p.then, &p.txn.Then}, {"else", doc.Else, &p.otherwise, &p.txn.Else}} {
-		for i, d := range branch.docs {
-			o, err := parseOperation(d)
-			if err != nil {
-				return fmt.Errorf("%s[%d]: %w", branch.name, i, err)
-			}
-			*branch.ops = append(*branch.ops, o)
-			*branch.txn = append(*branch.txn, o.op)
-		}
-	}
-	return nil
-}
-
-func (p *parsedTxn) compare(c compareDocument) (client.Compare, error) {
-	key, err := c.key()
+	txn, err := doc.Txn()
 	if err != nil {
-		return client.Compare{}, err
+		return op.Txn{}, err
 	}
+	return txn, nil
+}
+
+// clientTxn is a transaction as the client takes it.
+func clientTxn(txn op.Txn) client.Txn {
+	var c client.Txn
+	for _, compare := range txn.Compares {
+		c.If = append(c.If, clientCompare(compare))
+	}
+	for _, o := range txn.Then {
+		c.Then = append(c.Then, clientOp(o))
+	}
+	for _, o := range txn.Else {
+		c.Else = append(c.Else, clientOp(o))
+	}
+	return c
+}
+
+func clientCompare(c op.Compare) client.Compare {
 	var opts []client.WriteOption
-	if c.Absent {
+	switch c.Cond.Kind {
+	case op.CondAbsent:
 		opts = append(opts, client.IfAbsent())
-	}
-	if c.Present {
+	case op.CondPresent:
 		opts = append(opts, client.IfPresent())
+	case op.CondVersion:
+		opts = append(opts, client.IfVersion(c.Cond.Version))
+	case op.CondValue:
+		opts = append(opts, client.IfValue(c.Cond.Value))
 	}
-	if c.Version != nil {
-		opts = append(opts, client.IfVersion(*c.Version))
-	}
-	if c.given() {
-		value, err := c.value()
-		if err != nil {
-			return client.Compare{}, err
-		}
-		opts = append(opts, client.IfValue(value))
-	}
-	if len(opts) != 1 {
-		return client.Compare{}, fmt.Errorf("it must have exactly one of absent, present, version and value, has %d", len(opts))
-	}
-	if p.show[key] = c.Show; c.Show {
+	if c.Cond.Show {
 		opts = append(opts, client.ShowValue())
 	}
-	return client.When(key, opts...), nil
+	return client.When(string(c.Key), opts...)
 }
 
-func parseOperation(d operationDocument) (parsedOp, error) {
-	var ops []parsedOp
-	var errs []error
-	add := func(o parsedOp, err error) {
-		ops, errs = append(ops, o), append(errs, err)
+func clientOp(o op.Op) client.Op {
+	switch o := o.(type) {
+	case op.Set:
+		return client.SetOp(string(o.Key), o.Value, setOptions(o)...)
+	case op.Add:
+		return client.AddOp(string(o.Key), o.Delta, additionOptions(o)...)
+	case op.Expire:
+		if o.TTL == 0 {
+			return client.PersistOp(string(o.Key))
+		}
+		return client.ExpireOp(string(o.Key), time.Duration(o.TTL)*time.Millisecond)
+	case op.Delete:
+		return client.DeleteOp(string(o.Key))
 	}
-	if d.Set != nil {
-		add(parseSet(d.Set))
-	}
-	if d.Add != nil {
-		add(parseAdd(d.Add))
-	}
-	if d.Expire != nil {
-		add(parseExpire(d.Expire))
-	}
-	if d.Delete != nil {
-		key, err := d.Delete.key()
-		add(parsedOp{op.CodeDelete, key, client.DeleteOp(key)}, err)
-	}
-	if d.Get != nil {
-		key, err := d.Get.key()
-		add(parsedOp{op.CodeGet, key, client.GetOp(key)}, err)
-	}
-	if len(ops) != 1 {
-		return parsedOp{}, fmt.Errorf("it must have exactly one of set, add, expire, delete and get, has %d", len(ops))
-	}
-	return ops[0], errs[0]
+	return client.GetOp(string(op.Keys(o)[0]))
 }
 
-func parseSet(d *setDocument) (parsedOp, error) {
-	key, err := d.key()
-	if err != nil {
-		return parsedOp{}, err
-	}
-	value, err := d.value()
-	if err != nil {
-		return parsedOp{}, err
-	}
-	opts, err := ttlOption(d.TTL)
-	if d.KeepTTL {
+func setOptions(o op.Set) []client.WriteOption {
+	opts := ttlOption(o.TTL)
+	if o.KeepTTL {
 		opts = append(opts, client.KeepTTL())
 	}
-	if d.Protect {
+	if o.Protect {
 		opts = append(opts, client.Protected())
 	}
-	return parsedOp{op.CodeSet, key, client.SetOp(key, value, opts...)}, err
+	return opts
 }
 
-func parseAdd(d *addDocument) (parsedOp, error) {
-	key, err := d.key()
-	if err != nil {
-		return parsedOp{}, err
+func additionOptions(o op.Add) []client.WriteOption {
+	opts := ttlOption(o.TTL)
+	if o.Min != nil {
+		opts = append(opts, client.AtLeast(*o.Min))
 	}
-	if d.Delta == nil {
-		return parsedOp{}, errors.New("delta is missing")
+	if o.Max != nil {
+		opts = append(opts, client.AtMost(*o.Max))
 	}
-	opts, err := ttlOption(d.TTL)
-	if d.AtLeast != nil {
-		opts = append(opts, client.AtLeast(*d.AtLeast))
-	}
-	if d.AtMost != nil {
-		opts = append(opts, client.AtMost(*d.AtMost))
-	}
-	if d.Clamp {
+	if o.Clamp {
 		opts = append(opts, client.Clamped())
 	}
-	return parsedOp{op.CodeAdd, key, client.AddOp(key, *d.Delta, opts...)}, err
+	return opts
 }
 
-func parseExpire(d *expireDocument) (parsedOp, error) {
-	key, err := d.key()
-	switch {
-	case err != nil:
-		return parsedOp{}, err
-	case d.TTL == nil:
-		return parsedOp{}, errors.New("ttl is missing")
-	case *d.TTL == "never":
-		return parsedOp{op.CodeExpire, key, client.PersistOp(key)}, nil
+// ttlOption is a time to live in ms, which 0 is not.
+func ttlOption(ttl int64) []client.WriteOption {
+	if ttl == 0 {
+		return nil
 	}
-	var ttl time.Duration
-	ttl, err = ttlOf("ttl", *d.TTL)
-	return parsedOp{op.CodeExpire, key, client.ExpireOp(key, ttl)}, err
-}
-
-func ttlOption(text *string) ([]client.WriteOption, error) {
-	if text == nil {
-		return nil, nil
-	}
-	ttl, err := ttlOf("ttl", *text)
-	if err != nil {
-		return nil, err
-	}
-	return []client.WriteOption{client.WithTTL(ttl)}, nil
+	return []client.WriteOption{client.WithTTL(time.Duration(ttl) * time.Millisecond)}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -27,17 +28,17 @@ func (d keysDocument) keys(most int) ([][]byte, *problem) {
 
 // itemDocument is a key and what stands there.
 type itemDocument struct {
-	keyField
-	Found      bool   `json:"found"`
-	valueField        // empty: only the key was asked for, or nothing is there
-	Version    uint64 `json:"version,omitempty"`
-	TTL        *int64 `json:"ttl_ms,omitempty"`
+	document.KeyField
+	Found               bool   `json:"found"`
+	document.ValueField        // empty: only the key was asked for, or nothing is there
+	Version             uint64 `json:"version,omitempty"`
+	TTL                 *int64 `json:"ttl_ms,omitempty"`
 }
 
 func newItemDocument(it op.Item, valueToo bool) itemDocument {
-	doc := itemDocument{keyField: newKeyField(it.Key), Found: it.Found, Version: it.Version, TTL: milliseconds(it.TTL)}
+	doc := itemDocument{KeyField: document.NewKey(it.Key), Found: it.Found, Version: it.Version, TTL: milliseconds(it.TTL)}
 	if it.Found && valueToo {
-		doc.valueField = newValueField(it.Value)
+		doc.ValueField = document.NewValue(it.Value)
 	}
 	return doc
 }
@@ -119,20 +120,7 @@ func (c *call) readAll(keys [][]byte, parts [][]int) []op.Result {
 
 // pairsDocument is the body of a batch of writes.
 type pairsDocument struct {
-	Items []pairDocument `json:"items"`
-}
-
-type pairDocument struct {
-	keyField
-	setDocument
-}
-
-func (d pairDocument) op() (op.Set, *op.Error) {
-	key, err := d.key()
-	if err != nil {
-		return op.Set{}, err
-	}
-	return d.setDocument.op(key)
+	Items []document.Pair `json:"items"`
 }
 
 type versionsDocument struct {
@@ -141,7 +129,7 @@ type versionsDocument struct {
 
 // writtenDocument is a key that was written.
 type writtenDocument struct {
-	keyField
+	document.KeyField
 	Version uint64 `json:"version,omitempty"`
 	Found   bool   `json:"found"` // there was something before
 }
@@ -154,7 +142,7 @@ func (c *call) setMany() (answer, *problem) {
 	}
 	var txn op.Txn
 	for _, d := range doc.Items {
-		o, err := d.op()
+		o, err := d.Op()
 		if err != nil {
 			return answer{}, failure(err)
 		}
@@ -210,7 +198,7 @@ func (c *call) changeMany(list string, txn op.Txn) ([]writtenDocument, *problem)
 	}
 	written := make([]writtenDocument, len(txn.Then))
 	for i, o := range txn.Then {
-		written[i].keyField = newKeyField(op.Keys(o)[0])
+		written[i].KeyField = document.NewKey(op.Keys(o)[0])
 		if i < len(res.Results) {
 			written[i].Version, written[i].Found = res.Results[i].Version, res.Results[i].Found
 		}

@@ -4,27 +4,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
-
-// additionDocument is the body of a POST to a counter.
-type additionDocument struct {
-	Delta   *int64  `json:"delta"` // 1 if it is left out
-	AtLeast *int64  `json:"at_least"`
-	AtMost  *int64  `json:"at_most"`
-	Clamp   bool    `json:"clamp"`
-	TTL     *string `json:"ttl"`
-}
-
-func (d additionDocument) op(key []byte) (op.Add, *op.Error) {
-	o := op.Add{Key: key, Delta: 1, Min: d.AtLeast, Max: d.AtMost, Clamp: d.Clamp}
-	if d.Delta != nil {
-		o.Delta = *d.Delta
-	}
-	var err *op.Error
-	o.TTL, err = ttlOf(d.TTL)
-	return o, err
-}
 
 type numberDocument struct {
 	Number  int64  `json:"number"`
@@ -33,11 +15,11 @@ type numberDocument struct {
 
 // add adds to a counter.
 func (c *call) add() (answer, *problem) {
-	var doc additionDocument
+	var doc document.Add
 	if p := c.document(&doc); p != nil {
 		return answer{}, p
 	}
-	o, err := doc.op(c.key)
+	o, err := doc.Op(c.key)
 	if err != nil {
 		return answer{}, failure(err)
 	}

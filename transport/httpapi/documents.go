@@ -7,93 +7,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"time"
-	"unicode/utf8"
 
 	"github.com/ringraft/ringraft/internal/strictjson"
-	"github.com/ringraft/ringraft/op"
 )
-
-// keyField is a key in JSON: "key" if it is valid UTF-8, else "key_base64".
-type keyField struct {
-	Key       *string `json:"key,omitempty"`
-	KeyBase64 []byte  `json:"key_base64,omitempty"`
-}
-
-func newKeyField(key []byte) keyField {
-	if utf8.Valid(key) {
-		text := string(key)
-		return keyField{Key: &text}
-	}
-	return keyField{KeyBase64: key}
-}
-
-func (f keyField) key() ([]byte, *op.Error) {
-	switch {
-	case f.Key != nil && f.KeyBase64 != nil:
-		return nil, op.Invalid("key", "is given twice, as text and in base64")
-	case f.Key != nil:
-		return []byte(*f.Key), nil
-	case f.KeyBase64 != nil:
-		return f.KeyBase64, nil
-	}
-	return nil, op.Invalid("key", "is missing")
-}
-
-// valueField is a value in JSON: "value" if it is valid UTF-8, else "value_base64".
-type valueField struct {
-	Value       *string `json:"value,omitempty"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
-}
-
-func newValueField(value []byte) valueField {
-	if utf8.Valid(value) {
-		text := string(value)
-		return valueField{Value: &text}
-	}
-	return valueField{ValueBase64: value}
-}
-
-func (f valueField) given() bool { return f.Value != nil || f.ValueBase64 != nil }
-
-func (f valueField) value() ([]byte, *op.Error) {
-	switch {
-	case f.Value != nil && f.ValueBase64 != nil:
-		return nil, op.Invalid("value_base64", "is given beside a value")
-	case f.Value != nil:
-		return []byte(*f.Value), nil
-	case f.ValueBase64 != nil:
-		return f.ValueBase64, nil
-	}
-	return nil, op.Invalid("set", "lacks its value")
-}
-
-// lifeField is how long a record lives, in JSON.
-type lifeField struct {
-	TTL     *string `json:"ttl"`
-	KeepTTL bool    `json:"keep_ttl"`
-	Protect bool    `json:"protect"`
-}
-
-// longestTTL is op.MaxTTL as a duration.
-const longestTTL = op.MaxTTL * time.Millisecond
-
-// ttlOf returns the ms in text, 0 for nil. There is no text for "for ever": it is left out.
-func ttlOf(text *string) (int64, *op.Error) {
-	if text == nil {
-		return 0, nil
-	}
-	ttl, err := time.ParseDuration(*text)
-	switch {
-	case err != nil:
-		return 0, op.Invalid("ttl", "is %.64q; it is a time such as 30s or 1h30m", *text)
-	case ttl < time.Millisecond || ttl > longestTTL:
-		return 0, op.Invalid("ttl", "is %v; it must lie between 1ms and %v", ttl, longestTTL)
-	case ttl%time.Millisecond != 0:
-		return 0, op.Invalid("ttl", "is %v; it must be a whole number of milliseconds", ttl)
-	}
-	return ttl.Milliseconds(), nil
-}
 
 // document fills v, a pointer, from the request's JSON body. A body that says nothing of
 // its media type is taken for JSON.

@@ -6,15 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/internal/media"
 	"github.com/ringraft/ringraft/op"
 )
-
-// setDocument is the body of a POST to a key.
-type setDocument struct {
-	valueField
-	lifeField
-}
 
 type versionDocument struct {
 	Version uint64 `json:"version"`
@@ -50,7 +45,7 @@ func (c *call) get() (answer, *problem) {
 	case raw:
 		ans = answer{status: http.StatusOK, media: media.Of(kept, item.Value), body: item.Value}
 	default:
-		ans = jsonAnswer(http.StatusOK, newValueField(item.Value))
+		ans = jsonAnswer(http.StatusOK, document.NewValue(item.Value))
 	}
 	ans.version, ans.ttl, ans.varies = item.Version, time.Duration(item.TTL)*time.Millisecond, true
 	return ans, nil
@@ -58,24 +53,15 @@ func (c *call) get() (answer, *problem) {
 
 // set answers POST.
 func (c *call) set() (answer, *problem) {
-	var doc setDocument
+	var doc document.Record
 	if p := c.document(&doc); p != nil {
 		return answer{}, p
 	}
-	o, err := doc.op(c.key)
+	o, err := doc.Op(c.key)
 	if err != nil {
 		return answer{}, failure(err)
 	}
 	return c.store(o, "")
-}
-
-func (d setDocument) op(key []byte) (o op.Set, err *op.Error) {
-	o = op.Set{Key: key, KeepTTL: d.KeepTTL, Protect: d.Protect}
-	if o.Value, err = d.value(); err != nil {
-		return o, err
-	}
-	o.TTL, err = ttlOf(d.TTL)
-	return o, err
 }
 
 // put answers PUT.
@@ -94,7 +80,7 @@ func (c *call) put() (answer, *problem) {
 	if c.query.Has("ttl") {
 		text := c.query.Get("ttl")
 		var err *op.Error
-		if o.TTL, err = ttlOf(&text); err != nil {
+		if o.TTL, err = document.TTL(&text); err != nil {
 			return answer{}, badRequest("ttl", "%s", err.Message)
 		}
 	}

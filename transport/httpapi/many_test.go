@@ -36,7 +36,7 @@ func TestManyKeysAreSetReadAndDeleted(t *testing.T) {
 			t.Errorf("item %d: written %+v, read %+v", i, w, it)
 		}
 	}
-	if it := read.Items[100]; it.Found || it.given() {
+	if it := read.Items[100]; it.Found || it.HasValue() {
 		t.Errorf("missing: %+v", it)
 	}
 	if *read.Items[101].Key != "k1" || string(read.Items[102].KeyBase64) != "\xff" {
@@ -121,7 +121,7 @@ func TestScanFindsEveryKeyOnce(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			for _, it := range page.Items {
-				key, _ := it.key()
+				key, _ := it.KeyBytes()
 				got = append(got, string(key))
 			}
 			cursor, next = page.Next, page.Next != ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/op"
 )
 
@@ -24,10 +25,10 @@ type pageDocument struct {
 }
 
 type scannedDocument struct {
-	keyField
-	valueField        // empty: only the key was asked for, or nothing is there
-	Version    uint64 `json:"version"`
-	TTL        *int64 `json:"ttl_ms,omitempty"`
+	document.KeyField
+	document.ValueField        // empty: only the key was asked for, or nothing is there
+	Version             uint64 `json:"version"`
+	TTL                 *int64 `json:"ttl_ms,omitempty"`
 }
 
 // scan reads a page. The cursor is all that goes on from one to the next, so any node
@@ -69,9 +70,9 @@ func (c *call) scan() (answer, *problem) {
 }
 
 func newScanned(it op.Item, values bool) scannedDocument {
-	doc := scannedDocument{keyField: newKeyField(it.Key), Version: it.Version, TTL: milliseconds(it.TTL)}
+	doc := scannedDocument{KeyField: document.NewKey(it.Key), Version: it.Version, TTL: milliseconds(it.TTL)}
 	if values {
-		doc.valueField = newValueField(it.Value)
+		doc.ValueField = document.NewValue(it.Value)
 	}
 	return doc
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringraft/ringraft/internal/document"
 	"github.com/ringraft/ringraft/internal/fakenode"
 	"github.com/ringraft/ringraft/op"
 )
@@ -166,10 +167,10 @@ func TestOpenAPIDescribesTheTable(t *testing.T) {
 		}
 	}
 	for name, example := range map[string]any{
-		"Set": setDocument{}, "Value": valueField{}, "Version": versionDocument{}, "Keys": keysDocument{}, "Items": itemsDocument{},
+		"Set": document.Record{}, "Value": document.ValueField{}, "Version": versionDocument{}, "Keys": keysDocument{}, "Items": itemsDocument{},
 		"Pairs": pairsDocument{}, "Versions": versionsDocument{}, "Deleted": deletedDocument{}, "Page": pageDocument{},
-		"Addition": additionDocument{}, "Number": numberDocument{}, "Transaction": transactionDocument{},
-		"Operation": operationDocument{}, "Outcome": outcomeDocument{},
+		"Addition": document.Add{}, "Number": numberDocument{}, "Transaction": document.Transaction{},
+		"Operation": document.Operation{}, "Outcome": outcomeDocument{},
 	} {
 		wantProperties(t, name, doc.Components.Schemas[name].Properties, reflect.TypeOf(example))
 	}
