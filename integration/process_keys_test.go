@@ -54,13 +54,7 @@ func percentEncoded(key string) string {
 // bytes the key has; and they leave no trace in headers and logs.
 func TestAKeyIsTheSameThroughEveryFront(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3)
-	web := freeAddresses(t, 3)
-	for i, n := range c.nodes {
-		n.args = append(n.args, "--http", web[i])
-		n.start()
-	}
-	c.connect()
+	c, web := startFronts(t)
 	redis := dialRedis(t, c.nodes[0].resp)
 	redis.must(t, "READMODE", "linearizable")
 	const asBytes = "Accept: application/octet-stream"

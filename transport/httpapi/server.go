@@ -17,7 +17,8 @@ import (
 // Node is what the front needs of the node that it stands before.
 type Node interface {
 	// Do serves a request wherever in the cluster that can be done, and returns the
-	// answer, which the caller owns.
+	// answer, which the caller owns. It sees to it that a write happens once; one of
+	// unknown outcome may still happen.
 	Do(ctx context.Context, req op.Request) op.Result
 	// Group returns the group that owns slot.
 	Group(slot uint16) uint64
