@@ -226,6 +226,7 @@ func TestKeyedWritesCountOnceAlthoughTheLeaderDies(t *testing.T) {
 }
 
 // TestHTTPWithoutAMajority: the answer comes in time, and says that it can be tried again.
+// Once there is a majority, a repeat under the same key is done.
 func TestHTTPWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	c, nodes := startHTTPCluster(t)
@@ -244,5 +245,19 @@ func TestHTTPWithoutAMajority(t *testing.T) {
 	}
 	if a := nodes[0].call("GET", "/k?read=local"); a.status != 200 {
 		t.Errorf("local read: %+v", a)
+	}
+	const key = "Idempotency-Key: r1"
+	if a := nodes[0].post("/-/counters/n", `{}`, "--header", key); a.status != 503 || a.header["retry-after"] == "" {
+		t.Errorf("write under a key: %+v; want 503 with Retry-After, since the key was not even claimed", a)
+	}
+	for _, n := range c.nodes[1:] {
+		n.start()
+	}
+	c.waitReady()
+	for i, node := range nodes {
+		a := node.post("/-/counters/n", `{}`, "--header", key)
+		if a.status != 200 || strings.TrimSpace(a.body) != `{"number":1,"version":1}` || (a.header["idempotency-replayed"] == "true") != (i > 0) {
+			t.Errorf("repeat %d: %+v; want it done by the first, and replayed by the others", i, a)
+		}
 	}
 }

@@ -46,9 +46,6 @@ func TestRedisClientsSurviveAKill(t *testing.T) {
 	var single, both redisTally
 	const rounds = 150
 	for i := range rounds {
-		if i == rounds/3 {
-			victim.kill()
-		}
 		single.note(t, conn.must(t, "INCR", "single{"+a+"}"))
 		value := strconv.Itoa(i)
 		if conn.must(t, "SET", "own", value) == "+OK\r\n" {
@@ -58,6 +55,9 @@ func TestRedisClientsSurviveAKill(t *testing.T) {
 		}
 		conn.must(t, "MULTI")
 		conn.must(t, "INCR", a)
+		if i == rounds/3 {
+			victim.kill() // in the middle of a transaction
+		}
 		conn.must(t, "INCR", b)
 		both.note(t, conn.must(t, "EXEC"))
 	}

@@ -355,6 +355,7 @@ func TestDurations(t *testing.T) {
 	}{
 		{`"500ms"`, 201}, {`"1500ms"`, 200}, {`"1h"`, 200}, {`null`, 200}, {`"1ms"`, 200},
 		{`"999us"`, 422}, {`"1ns"`, 422}, {`"1500us"`, 422}, {`"0s"`, 422}, {`"-1s"`, 422}, {`"5"`, 422}, {`5`, 422}, {`""`, 422}, {`"300000h5"`, 422},
+		{`"9223372036854775807s"`, 422}, {`"10000000000000000s"`, 422}, {`"9999999h"`, 422}, {`"-9223372036854775808ns"`, 422}, {`9223372036854775807`, 422},
 	} {
 		if r := f.send("POST", "/k", `{"value":"v","ttl":`+test.ttl+`}`); r.status != test.status {
 			t.Errorf("ttl %s: %+v; want %d", test.ttl, r, test.status)
@@ -367,6 +368,11 @@ func TestDurations(t *testing.T) {
 		if r := f.send("PUT", "/q?"+test.query, "v"); r.status != test.status {
 			t.Errorf("%s: %+v; want %d", test.query, r, test.status)
 		}
+	}
+	f.put("kept", "v", time.Hour)
+	f.send("POST", "/kept", `{"value":"w","ttl":"9223372036854775807s"}`).wantProblem(t, 422, "invalid")
+	if r := f.send("GET", "/kept", "", asIs); r.body != "v" || r.header.Get("Ringraft-Ttl") == "" {
+		t.Errorf("%+v; want value and time to live as before the refusal", r)
 	}
 	f.send("POST", "/half", `{"value":"v","ttl":"500ms"}`)
 	left, err := time.ParseDuration(f.send("GET", "/half", "").header.Get("Ringraft-Ttl"))
