@@ -214,13 +214,13 @@ func TestImportAsksForLostAnswers(t *testing.T) {
 	var first sync.Once
 	var heal time.Time // longer after the first attempt than a call lasts
 	s.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
-		first.Do(func() { heal = time.Now().Add(600 * time.Millisecond) })
+		first.Do(func() { heal = time.Now().Add(3 * time.Second) })
 		if req.Op.Code() == op.CodeMSet && time.Now().Before(heal) {
 			return &fakenode.Fault{Cut: true}
 		}
 		return nil
 	})
-	s.runWith(t, linesOf(10, 1), "import", "-", "--timeout", "300ms").check(t, exitDone, "10 lines done, 10 records stored, 0 lines failed\n", "")
+	s.runWith(t, linesOf(10, 1), "import", "-", "--timeout", "2s").check(t, exitDone, "10 lines done, 10 records stored, 0 lines failed\n", "")
 	s.run(t, "get", "k0", "-o", "json").check(t, exitDone, `{"key":"k0","value":"9","version":10,"ttl_ms":null}`+"\n", "")
 }
 
