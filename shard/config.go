@@ -89,7 +89,7 @@ type Timing struct {
 	Write     time.Duration // until a write's outcome is called unknown; 5 s
 	ReadIndex time.Duration // until a linearizable read is given up; 2 s
 	Call      time.Duration // to another node; 1 s
-	Janitor   time.Duration // between looks for expired records; 100 ms
+	Janitor   time.Duration // between looks for expired records; 150 ms, as Beat
 	Audit     time.Duration // between comparisons of digests; 2 s
 	Balance   time.Duration // between looks for a better leader; 1 s
 	Settle    time.Duration // a leader's least term before it hands over by itself; 3 s
@@ -106,7 +106,7 @@ func (t Timing) withDefaults() Timing {
 	or(&t.Write, 5*time.Second)
 	or(&t.ReadIndex, 2*time.Second)
 	or(&t.Call, time.Second)
-	or(&t.Janitor, 100*time.Millisecond)
+	or(&t.Janitor, 150*time.Millisecond)
 	or(&t.Audit, 2*time.Second)
 	or(&t.Balance, time.Second)
 	or(&t.Settle, 3*time.Second)

@@ -70,13 +70,11 @@ func metaServers(members map[string]string) []raft.Server {
 // upkeep proposes what the map lacks: as the leader, the first map; on every node,
 // its own addresses.
 func (m *meta) upkeep() {
-	tick := time.NewTicker(m.node.cfg.Timing.Balance / 4)
-	defer tick.Stop()
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(untilNext(2 * m.node.cfg.Timing.Beat())):
 		}
 		if err := m.tend(); err != nil {
 			m.log.Debug("cluster map not brought up to date yet", "err", err)

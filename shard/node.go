@@ -124,6 +124,7 @@ func (n *Node) Start(ctx context.Context, peers Peers) error {
 	n.background.start(func() { n.flusher.run(n.ctx) })
 	n.background.start(n.followMap)
 	n.background.start(n.upkeep)
+	n.background.start(n.pace)
 	n.kickMap()
 	return nil
 }

@@ -20,7 +20,7 @@ var errNoMajority = errors.New("too few voters agreed")
 // before the round began has its term with a majority, of which at least one voter
 // would say so. All reads that arrive during a round share the next one.
 //
-// Raft's own VerifyLeader is not used: it counts non-voters, and answers to
+// No read rests on Raft's own VerifyLeader: it counts non-voters, and answers to
 // requests sent before it was asked.
 type readIndex struct {
 	replica *replica

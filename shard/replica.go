@@ -146,7 +146,7 @@ func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Confi
 	conf.LocalID = id
 	conf.HeartbeatTimeout = heartbeat
 	conf.ElectionTimeout = heartbeat
-	conf.LeaderLeaseTimeout = heartbeat * 4 / 5
+	conf.LeaderLeaseTimeout = 3 * c.timing.Beat() // so that it is looked at when heartbeats are answered
 	conf.CommitTimeout = idleAppends
 	conf.SnapshotInterval = c.timing.Snapshot
 	conf.SnapshotThreshold = c.snapshotAfter

@@ -14,8 +14,7 @@ type chore struct {
 
 // upkeep does what time demands of all groups, in one goroutine: a ticker per group would
 // cost a node of many idle groups more than all else. What waits for other nodes, a group
-// does beside it. It wakes up when the time of day is a multiple of the shortest period,
-// as the network does to send heartbeats.
+// does beside it.
 func (n *Node) upkeep() {
 	t := n.cfg.Timing
 	started := time.Now()
@@ -29,7 +28,7 @@ func (n *Node) upkeep() {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-time.After(t.Janitor - time.Duration(time.Now().UnixNano())%t.Janitor):
+		case <-time.After(untilNext(t.Janitor)):
 		}
 		n.meta.Load().replica.tend() // upkeep starts after it
 		now, groups := time.Now(), n.hosted()

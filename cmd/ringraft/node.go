@@ -113,7 +113,7 @@ func (p *parts) listenToPeers(cfg serverConfig) (*peer.Network, error) {
 			return p.node.HandleCall(ctx, caller, request)
 		},
 		Departed:      p.node.Departed,
-		HeartbeatWait: cfg.heartbeat / 5,
+		HeartbeatWait: shard.Timing{Heartbeat: cfg.heartbeat}.Beat(),
 		Logger:        p.log,
 	})
 	if err != nil {

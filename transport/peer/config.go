@@ -46,7 +46,7 @@ type Config struct {
 	ReconnectWait    time.Duration // how long AppendEntries and Call wait for a lost connection; 500 ms
 	AppendTimeout    time.Duration // for AppendEntries in all; 5 s
 	VoteTimeout      time.Duration // for votes, pre-votes and TimeoutNow; 2 s
-	HeartbeatWait    time.Duration // heartbeats to a node leave at most once in so long, together; 100 ms
+	HeartbeatWait    time.Duration // heartbeats to a node leave at most once in so long, together; 150 ms
 	CallTimeout      time.Duration // for a call whose context allows more, on both sides; 30 s
 	ChunkTimeout     time.Duration // for a snapshot's next chunk, and for a turn to send one; 10 s
 	InstallTimeout   time.Duration // for the answer once all of a snapshot is sent; 2 min
@@ -86,7 +86,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ReconnectWait, 500*time.Millisecond)
 	setDefault(&c.AppendTimeout, 5*time.Second)
 	setDefault(&c.VoteTimeout, 2*time.Second)
-	setDefault(&c.HeartbeatWait, 100*time.Millisecond)
+	setDefault(&c.HeartbeatWait, 150*time.Millisecond)
 	setDefault(&c.CallTimeout, 30*time.Second)
 	setDefault(&c.ChunkTimeout, 10*time.Second)
 	setDefault(&c.InstallTimeout, 2*time.Minute)

@@ -60,12 +60,12 @@ func TestHeartbeatsLeaveTogetherAndNothingElseWaits(t *testing.T) {
 		}
 		senders.Wait()
 		for group := range groups {
-			if at := arrived[fmt.Sprintf("%d in term 2", group)]; at != 200*time.Millisecond {
-				t.Errorf("the heartbeat of group %d arrived after %v, want 200ms", group, at)
+			if at := arrived[fmt.Sprintf("%d in term 2", group)]; at != 300*time.Millisecond {
+				t.Errorf("the heartbeat of group %d arrived after %v, want 300ms", group, at)
 			}
 		}
-		if first, append := arrived["0 in term 1"], arrived["7 in term 9"]; first != 100*time.Millisecond || append != 107*time.Millisecond {
-			t.Errorf("the first heartbeat arrived after %v, want 100ms; an append after %v, want 107ms", first, append)
+		if first, append := arrived["0 in term 1"], arrived["7 in term 9"]; first != 150*time.Millisecond || append != 157*time.Millisecond {
+			t.Errorf("the first heartbeat arrived after %v, want 150ms; an append after %v, want 157ms", first, append)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestEachHeartbeatHasItsOwnOutcome(t *testing.T) {
 		if _, err := a.Call(t.Context(), "b", nil); err == nil { // connects
 			t.Fatal("calls are not served, and one was answered")
 		}
-		const soon = 100*time.Millisecond + answerPatience
+		const soon = 150*time.Millisecond + answerPatience
 		check := func(group int, within time.Duration, good func(raft.AppendEntriesResponse, error) bool) func() {
 			return func() {
 				start := time.Now()

@@ -85,13 +85,11 @@ func (s *session) end(err error) {
 // ping keeps a quiet connection alive, and shows when it is not.
 func (s *session) ping(done <-chan struct{}) {
 	interval := s.link.net.cfg.PingInterval
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	for {
 		select {
 		case <-done:
 			return
-		case <-ticker.C:
+		case <-time.After(min(s.link.net.cfg.untilRound(interval), interval*3/2)):
 			if s.stream.quiet() >= interval/2 {
 				s.out.post(kindPing, 0, nil)
 			}

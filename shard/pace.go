@@ -1,0 +1,44 @@
+package shard
+
+import "time"
+
+// Beat is the time between two heartbeats of a leader. The network is to send those of all
+// groups together when the time of day is a multiple of it.
+func (t Timing) Beat() time.Duration { return t.Heartbeat * 3 / 10 }
+
+// untilNext returns how long it takes until the time of day is a multiple of period. What
+// a node does again and again it does at such moments, all at once: an idle process pays
+// for waking up more than for what it does then.
+func untilNext(period time.Duration) time.Duration {
+	return period - time.Duration(time.Now().UnixNano())%period
+}
+
+// pace makes all leaders here have their heartbeats ready when the network sends them. Raft
+// by itself waits a random time before each, per group and follower, and so wakes the
+// process up at as many moments.
+//
+// An instance of Raft that stands still, as on a disk that hangs, holds this up in the end,
+// but nothing else: Raft's own timers go on.
+func (n *Node) pace() {
+	beat := n.cfg.Timing.Beat()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-time.After(untilNext(beat)):
+		}
+		n.meta.Load().replica.pace() // it runs after that is there
+		for _, g := range n.hosted() {
+			g.replica.pace()
+		}
+	}
+}
+
+// pace makes a leader send its next heartbeats at once, or as soon as those under way are
+// answered: Raft does that to verify that it leads. What it finds is left unread, since
+// nothing may rest on it, see decision 0006.
+func (r *replica) pace() {
+	if r.readyTerm() != 0 {
+		r.raft.VerifyLeader()
+	}
+}
