@@ -127,18 +127,24 @@ func (r *replica) start(c replicaConfig) error {
 		}
 		return false
 	})
-	r.raft.RegisterObserver(observer)
-	r.wg.Go(func() {
-		defer r.raft.DeregisterObserver(observer)
-		r.watch(events)
-	})
+	r.observe(observer, func() { r.watch(events) })
+	heard := make(chan raft.Observation, 1)
+	r.observe(resumptions(heard), func() { r.resume(heard) })
 	return nil
 }
 
+// observe runs what takes what o observes, until the replica is closed.
+func (r *replica) observe(o *raft.Observer, run func()) {
+	r.raft.RegisterObserver(o)
+	r.wg.Go(func() {
+		defer r.raft.DeregisterObserver(o)
+		run()
+	})
+}
+
 // idleAppends is how often Raft, which doubles it at random, tells a follower what is
-// committed, though nothing is new. It makes up for notices that were lost and tries again
-// followers that were not reached.
-const idleAppends = 500 * time.Millisecond
+// committed, though nothing is new. It makes up for what notices and resumptions miss.
+const idleAppends = 2 * time.Second
 
 func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Config {
 	heartbeat := c.timing.Heartbeat
