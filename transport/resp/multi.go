@@ -128,6 +128,7 @@ func exec(c *conn, _ query, r *reply) error {
 	}
 	err := c.execQueued(m, r)
 	if err == errWatch {
+		r.b = r.b[:0] // what an attempt has answered that did not hold
 		r.nullArray()
 		return nil
 	}

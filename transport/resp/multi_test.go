@@ -115,6 +115,18 @@ func TestATransactionReadsAtOneInstant(t *testing.T) {
 	c.want("EXEC", "[[1 1]]")
 }
 
+// TestALostWatchIsAnsweredOnce, also when what was tried has answers already.
+func TestALostWatchIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	c := connect(t, newTestNode(t))
+	c.want("WATCH a", "+OK")
+	c.want("SET a x", "+OK")
+	c.want("MULTI", "+OK")
+	c.want("APPEND a y", "+QUEUED")
+	c.want("EXEC", "nil")
+	c.want("GET a", "x")
+}
+
 func TestATransactionTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	c := connect(t, newTestNode(t))
