@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"shard/storage":     {"shard/storage/sharedlog", "internal/mutant"},
 	"shard":             {"op", "placement", "raftfsm", "shard/storage", "internal/backoff", "internal/mutant"},
 	"transport":         {"op", "internal/defaults", "internal/stream"},
-	"transport/resp":    {"op", "internal/backoff", "internal/defaults", "internal/stream"},
+	"transport/resp":    {"op", "transport/resp/script", "internal/backoff", "internal/defaults", "internal/stream"},
 	"transport/clerk":   {"op", "internal/backoff", "internal/defaults", "internal/session"},
 	"transport/peer":    {"internal/mutant"},
 	"client":            {"op", "placement", "transport", "internal/mutant", "internal/sealed", "internal/session"},
@@ -43,6 +43,7 @@ var layers = map[string][]string{
 	"internal/defaults": {},
 
 	"shard/storage/sharedlog": {},
+	"transport/resp/script":   {},
 
 	"transport/httpapi":   {"op", "internal/backoff", "internal/defaults", "internal/document", "internal/media", "internal/sealed", "internal/strictjson"},
 	"internal/document":   {"op"},
