@@ -71,6 +71,35 @@ def errors(r):
     raise SystemExit("a word was incremented")
 
 
+def locks(r):
+    r.delete("lock")
+    mine = r.lock("lock", timeout=30, blocking=False)
+    theirs = r.lock("lock", timeout=30, blocking=False)
+    check((mine.acquire(), theirs.acquire()), (True, False))
+    check((mine.owned(), theirs.owned()), (True, False))
+    check((mine.extend(30), r.ttl("lock")), (True, 60))
+    check((mine.reacquire(), r.ttl("lock")), (True, 30))
+    mine.release()
+    check(theirs.acquire(), True)
+    r.set("lock", "stolen")
+    for act in (theirs.release, mine.reacquire):
+        try:
+            act()
+        except redis.exceptions.LockError:
+            continue
+        raise SystemExit("a lock that is not held was released or prolonged")
+    check(r.get("lock"), "stolen")
+
+
+def scripts(r):
+    add = r.register_script("return redis.call('incrby', KEYS[1], ARGV[1])")
+    r.delete("sum")
+    check([add(keys=["sum"], args=[n]) for n in (1, 2, 3)], [1, 3, 6])
+    r.script_flush()
+    check(add(keys=["sum"], args=[4]), 10)
+    check(r.pipeline().eval("return {1, 'a', redis.call('get', KEYS[1])}", 1, "sum").execute(), [[1, "a", "10"]])
+
+
 def server(r):
     check(r.ping(), True)
     check(r.client_getname(), "tester")
@@ -89,7 +118,7 @@ def clusters(addresses):
 
 
 for address in sys.argv[1:]:
-    for part in (strings, pipelines, transactions, errors, server):
+    for part in (strings, pipelines, transactions, errors, locks, scripts, server):
         part(connect(address))
 clusters(sys.argv[1:])
 print("ok")

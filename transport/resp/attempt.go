@@ -15,14 +15,21 @@ import (
 // call is missing.
 type attempt struct {
 	op.State
-	ctx   context.Context
-	read  func(ctx context.Context, o op.Read) op.Result
-	now   int64              // ms since the Unix epoch
+	ctx    context.Context
+	conn   *conn // whose transaction it is
+	newest bool  // it reads what is the latest, not what the connection does
+	latest bool  // what it reads must be the latest
+	now    int64 // ms since the Unix epoch
+
 	stood map[string]*record // at the keys looked at, in the cluster
 	wrote map[string]*record // what the transaction leaves there
 	order []string           // the keys of wrote, as they came
-	err   *op.Error          // why something could not be read
+	held  int                // bytes of the values in both
+	err   *op.Error          // why it cannot be: something could not be read, or it is too large
 }
+
+// maxHeld bounds the values that an attempt reads and writes, in bytes.
+const maxHeld = 4 * op.MaxPayload
 
 // record is what stands at a key; version 0 is nothing.
 type record struct {
@@ -33,8 +40,25 @@ type record struct {
 	fresh    bool // the value is not the one that stood there
 }
 
-func newAttempt(ctx context.Context, now int64, read func(context.Context, op.Read) op.Result) *attempt {
-	return &attempt{ctx: ctx, now: now, read: read, stood: map[string]*record{}, wrote: map[string]*record{}}
+// newAttempt returns an attempt that reads as the connection does, or the newest.
+func (c *conn) newAttempt(ctx context.Context, newest bool) *attempt {
+	return &attempt{ctx: ctx, conn: c, newest: newest, now: c.server.cfg.Node.Now(), stood: map[string]*record{}, wrote: map[string]*record{}}
+}
+
+// read carries out a read in the cluster.
+func (t *attempt) read(o op.Read) op.Result {
+	if t.newest {
+		return t.conn.newest(t.ctx, o)
+	}
+	return t.conn.do(t.ctx, o)
+}
+
+// hold notes that a value is kept, and reports whether it may be.
+func (t *attempt) hold(value []byte) bool {
+	if t.held += len(value); t.held > maxHeld && t.err == nil {
+		t.err = op.Invalid("transaction", "reads and writes more than %d bytes", maxHeld)
+	}
+	return t.err == nil
 }
 
 // run carries out one operation.
@@ -71,11 +95,12 @@ func (t *attempt) standing(key []byte) *record {
 		return rec
 	}
 	rec := new(record)
-	res := t.read(t.ctx, op.Get{Key: key})
+	res := t.read(op.Get{Key: key})
 	switch {
 	case res.Err != nil:
 		t.err = res.Err
-	case res.Found:
+	case !res.Found || !t.hold(res.Value):
+	default:
 		*rec = record{value: res.Value, version: res.Version, present: true}
 		if res.TTL > 0 {
 			rec.deadline = t.now + res.TTL
@@ -110,11 +135,28 @@ func (t *attempt) Remove(key []byte) (uint64, bool) {
 }
 
 func (t *attempt) leave(key []byte, rec *record) {
+	if !t.hold(rec.value) {
+		return
+	}
+	if before := t.wrote[string(key)]; before != nil {
+		t.held -= len(before.value)
+	}
 	if t.wrote[string(key)] == nil {
 		t.order = append(t.order, string(key))
 	}
 	t.wrote[string(key)] = rec
 }
+
+// mark is a place to which an attempt can go back.
+type mark struct {
+	wrote map[string]*record
+	order int // keys
+}
+
+func (t *attempt) mark() mark { return mark{maps.Clone(t.wrote), len(t.order)} }
+
+// rewind drops what was written since a mark. What was read stays read.
+func (t *attempt) rewind(m mark) { t.wrote, t.order = m.wrote, t.order[:m.order] }
 
 // txn returns the transaction that has the effects of this attempt, if all that it has
 // looked at still stands, and the keys of watched with the versions noted there. What

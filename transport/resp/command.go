@@ -14,6 +14,7 @@ type command struct {
 	arity   int // arguments with the name; negative: at least as many as its opposite
 	flags   string
 	keys    keyRange
+	counted bool // its keys follow their number, the second argument
 	timed   bool // it asks for the time
 	summary string
 
@@ -47,6 +48,15 @@ func (k keyRange) of(args [][]byte) (keys [][]byte) {
 		keys = append(keys, args[i])
 	}
 	return keys
+}
+
+// keysOf returns the keys among the arguments, the command's name being the first.
+func (cmd *command) keysOf(args [][]byte) [][]byte {
+	if !cmd.counted {
+		return cmd.keys.of(args)
+	}
+	in, _ := parseInvocation(args[2:]) // with a wrong number there are none
+	return in.Keys
 }
 
 // query is a command as it came.
@@ -113,4 +123,14 @@ func check(r *reply, res op.Result) bool {
 		return false
 	}
 	return true
+}
+
+// has reports whether a command has a flag.
+func (cmd *command) has(flag string) bool {
+	for f := range strings.FieldsSeq(cmd.flags) {
+		if f == flag {
+			return true
+		}
+	}
+	return false
 }

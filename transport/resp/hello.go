@@ -21,7 +21,7 @@ func connectionCommands() []command {
 		{name: "auth", arity: -2, flags: "fast noscript", serve: auth, summary: "Authenticates the connection."},
 		{name: "select", arity: 2, flags: "fast", serve: selectDB, summary: "Selects the database 0."},
 		{name: "hello", arity: -1, flags: "fast noscript", serve: hello, summary: "Handshakes with the server."},
-		{name: "readmode", arity: -1, flags: "fast", serve: readMode, summary: "Says how old the answers to reads may be."},
+		{name: "readmode", arity: -1, flags: "fast noscript", serve: readMode, summary: "Says how old the answers to reads may be."},
 		{name: "readonly", arity: 1, flags: "fast", serve: agree, summary: "Every node serves reads: does nothing."},
 		{name: "readwrite", arity: 1, flags: "fast", serve: agree, summary: "Every node serves reads: does nothing."},
 		{name: "client", arity: -2, flags: "noscript", serve: container("client", clientCommands()), summary: "Tells of connections."},

@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ringraft/ringraft/transport/resp/script"
 )
 
 // likeRedis is the version of Redis whose behaviour this front follows.
-const likeRedis = "7.0.15"
+const likeRedis = script.LikeRedis
 
 // serverInfo answers sections of lines name:value.
 func serverInfo(c *conn, q query, r *reply) error {

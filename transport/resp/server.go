@@ -66,6 +66,7 @@ func (cfg ServerConfig) withDefaults() (ServerConfig, error) {
 type Server struct {
 	cfg      ServerConfig
 	commands map[string]*command
+	scripts  *scripts
 	accept   stream.Acceptor
 	started  time.Time
 
@@ -83,7 +84,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, commands: commandTable(), started: time.Now()}
+	s := &Server{cfg: cfg, commands: commandTable(), scripts: newScripts(), started: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.accept.Listener, s.accept.MaxConns, s.accept.Logger = cfg.Listener, cfg.MaxConns, cfg.Logger
 	s.accept.New = func(conn net.Conn) stream.Served { return newConn(s, conn) }

@@ -10,7 +10,7 @@ import (
 func commandTable() map[string]*command {
 	table := map[string]*command{}
 	for _, list := range [][]command{
-		stringCommands(), keyCommands(), expiryCommands(), multiCommands(), connectionCommands(), serverCommands(),
+		stringCommands(), keyCommands(), expiryCommands(), multiCommands(), scriptCommands(), connectionCommands(), serverCommands(),
 		{
 			{name: "cluster", arity: -2, flags: "loading stale", serve: container("cluster", clusterCommands()), summary: "Tells of the cluster, to clients in cluster mode."},
 			{name: "command", arity: -1, flags: "loading stale", serve: commandInfo, summary: "Tells of commands."},
@@ -122,11 +122,11 @@ func commandGetKeys(c *conn, q query, r *reply) error {
 	switch {
 	case cmd == nil:
 		return failure("ERR Invalid command specified")
-	case cmd.keys.step == 0:
+	case cmd.keys.step == 0 && !cmd.counted:
 		return failure("ERR The command has no key arguments")
 	case !cmd.fits(len(args)):
 		return failure("ERR Invalid number of arguments specified for command")
 	}
-	r.bulks(cmd.keys.of(args))
+	r.bulks(cmd.keysOf(args))
 	return nil
 }

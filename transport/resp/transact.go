@@ -40,7 +40,7 @@ func (c *conn) transact(watched map[string]uint64, r *reply, body func(t *attemp
 	lost := errContention // why the newest attempt did not hold
 	for try := range maxAttempts {
 		r.b = r.b[:start]
-		t := newAttempt(ctx, c.server.cfg.Node.Now(), c.reader(try))
+		t := c.newAttempt(ctx, try > 0 || c.session.level != op.Session)
 		err := body(t, r)
 		switch {
 		case t.err != nil:
@@ -49,7 +49,10 @@ func (c *conn) transact(watched map[string]uint64, r *reply, body func(t *attemp
 			return err
 		}
 		txn, needed := t.txn(watched)
-		if !needed {
+		switch {
+		case !needed && t.latest && !t.newest:
+			continue
+		case !needed:
 			return nil
 		}
 		res := c.commit(ctx, txn)
@@ -69,14 +72,6 @@ func (c *conn) transact(watched map[string]uint64, r *reply, body func(t *attemp
 		}
 	}
 	return lost
-}
-
-// reader returns how an attempt reads: first as the connection does, then the newest.
-func (c *conn) reader(try int) func(context.Context, op.Read) op.Result {
-	if try == 0 && c.session.level == op.Session {
-		return func(ctx context.Context, o op.Read) op.Result { return c.do(ctx, o) }
-	}
-	return c.newest
 }
 
 // newest reads what is the latest.
