@@ -40,6 +40,7 @@ type Status struct{ All bool }
 type NodeStatus struct {
 	Node     string          `codec:"node"`
 	State    string          `codec:"state"` // up, draining, full or down
+	Redis    string          `codec:"redis"` // host:port for Redis clients, "" if it serves none
 	Replicas []ReplicaStatus `codec:"replicas"`
 }
 

@@ -64,6 +64,7 @@ type Config struct {
 	ID     string // 1 to 64 letters, digits, dots, dashes, underscores
 	Native string // host:port that clients are told
 	Peer   string // host:port that other nodes are told
+	Redis  string // host:port that Redis clients are told; "" if none are served
 	Store  Store
 
 	// Init is the exact set of nodes that forms the cluster, this one included. It

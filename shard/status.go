@@ -25,7 +25,7 @@ const (
 
 // status tells of this node and its replicas.
 func (n *Node) status() op.NodeStatus {
-	s := op.NodeStatus{Node: n.cfg.ID, State: stateUp}
+	s := op.NodeStatus{Node: n.cfg.ID, State: stateUp, Redis: n.cfg.Redis}
 	switch {
 	case n.draining.Load():
 		s.State = stateDraining

@@ -26,14 +26,14 @@ func TestStatusJoinsTheMapAndTheNodesAnswers(t *testing.T) {
 			{Group: 0, Role: "leader", Term: 3, Commit: 5, Applied: 5},
 			{Group: 1, Role: "leader", Term: 2, Commit: 90, Applied: 90, Keys: 4, Bytes: 400}, // deposed, and does not know it yet
 		}},
-		{Node: "n2", State: "draining", Replicas: []op.ReplicaStatus{
+		{Node: "n2", State: "draining", Redis: "h:22", Replicas: []op.ReplicaStatus{
 			{Group: 1, Role: "leader", Term: 7, Commit: 100, Applied: 98, Keys: 5, Bytes: 500, Sessions: 2, SessionBytes: 300, Locks: 1},
 		}},
 		{Node: "n3", State: "down"},
 	}))
 	want := `{"cluster_id":"c","epoch":9,"nodes":[` +
 		`{"id":"n1","native":"h:1","peer":"h:11","state":"up"},` +
-		`{"id":"n2","native":"h:2","peer":"h:12","state":"draining"},` +
+		`{"id":"n2","native":"h:2","peer":"h:12","redis":"h:22","state":"draining"},` +
 		`{"id":"n3","native":"h:3","peer":"h:13","state":"down"}],` +
 		`"groups":[{"id":1,"leader":"n2","term":7,"keys":5,"bytes":500,"sessions":2,"session_bytes":300,"locks":1,"replicas":[` +
 		`{"node":"n2","role":"leader","applied":98,"lag":2},` +

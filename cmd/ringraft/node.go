@@ -77,7 +77,7 @@ func (p *parts) open(cfg serverConfig) (err error) {
 	}
 	p.self = peer.Identity{Cluster: p.dir.Identity().Cluster, Node: cfg.id, Incarnation: p.dir.Identity().Incarnation}
 	p.node, err = shard.New(shard.Config{
-		ID: cfg.id, Native: cfg.advertiseNative, Peer: cfg.advertisePeer, Store: p.dir,
+		ID: cfg.id, Native: cfg.advertiseNative, Peer: cfg.advertisePeer, Redis: cfg.advertiseResp, Store: p.dir,
 		Init: cfg.init, Groups: cfg.groups, Replicas: cfg.replicas, Logger: p.log,
 		Clock: nodeClock(), Timing: shard.Timing{Heartbeat: cfg.heartbeat},
 	})

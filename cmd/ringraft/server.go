@@ -31,6 +31,7 @@ func (con *console) serverCommand() *cli.Command {
 			&cli.StringFlag{Name: "http-origins", Usage: "`ORIGINS` of web pages that may use HTTP here, with commas between, or * for all (default: none)"},
 			&cli.StringFlag{Name: "advertise-native", Usage: "`HOST:PORT` where clients find this node (default: --native)"},
 			&cli.StringFlag{Name: "advertise-peer", Usage: "`HOST:PORT` where other nodes find this node (default: --peer)"},
+			&cli.StringFlag{Name: "advertise-resp", Usage: "`HOST:PORT` where Redis clients find this node (default: --resp; where that is every interface, at the host of --advertise-native)"},
 			&cli.StringFlag{Name: "init", Usage: "form a cluster, once, from exactly these members: `ID=PEER,ID=PEER,…`; ignored on a node that has state"},
 			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},
 			&cli.IntFlag{Name: "replicas", Usage: "`NUMBER` of replicas of each group of a new cluster: 1, 3, 5 or 7, at most one per node", Value: 3},

@@ -143,6 +143,8 @@ func TestServerFlagsHaveBounds(t *testing.T) {
 		{"--id n1 --data /d --native localhost:1 --peer 10.0.0.1:2", "--peer"},
 		{"--id n1 --data /d --native 0.0.0.0:1 --peer 127.0.0.1:2 --insecure", "--advertise-native"},
 		{good + " --advertise-peer :2", "--advertise-peer"},
+		{good + " --advertise-resp host:1", "--advertise-resp"},
+		{good + " --resp 127.0.0.1:1 --advertise-resp :1", "--advertise-resp"},
 		{good + " --http 127.0.0.1", "--http"},
 		{good + " --http 0.0.0.0:1", "--insecure"},
 		{good + " --http-origins app.example", "--http-origins"},
@@ -179,5 +181,22 @@ func TestServerSaysThatItIsInsecure(t *testing.T) {
 	warnInsecure(con.logger("warn", "text"), serverConfig{})
 	if log.Len() != 0 {
 		t.Errorf("log %q; want nothing", log.String())
+	}
+}
+
+func TestRedisClientsAreToldOfAHost(t *testing.T) {
+	t.Parallel()
+	const good = "--id n1 --data /d --native 0.0.0.0:1 --advertise-native cache1:11 --peer 127.0.0.1:2 --insecure "
+	for args, want := range map[string]string{
+		"":                                  "",
+		"--resp 127.0.0.1:6379":             "127.0.0.1:6379",
+		"--resp 0.0.0.0:6379":               "cache1:6379",
+		"--resp :6379":                      "cache1:6379",
+		"--resp [::]:6379":                  "cache1:6379",
+		"--resp :6379 --advertise-resp h:7": "h:7",
+	} {
+		if cfg, err := parseServer(t, nil, strings.Fields(good+args)...); err != nil || cfg.advertiseResp != want {
+			t.Errorf("%s: %q, %v; want %q", args, cfg.advertiseResp, err, want)
+		}
 	}
 }

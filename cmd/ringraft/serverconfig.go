@@ -25,6 +25,7 @@ type serverConfig struct {
 	httpOrigins     []string // of web pages that may use it
 	advertiseNative string   // where others find the node
 	advertisePeer   string
+	advertiseResp   string // "" if there is no resp
 	init            []shard.Member
 	groups          int
 	replicas        int
@@ -45,6 +46,7 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 		http:            c.String("http"),
 		advertiseNative: c.String("advertise-native"),
 		advertisePeer:   c.String("advertise-peer"),
+		advertiseResp:   c.String("advertise-resp"),
 		groups:          c.Int("groups"),
 		replicas:        c.Int("replicas"),
 		insecure:        c.Bool("insecure"),
@@ -56,6 +58,9 @@ func newServerConfig(c *cli.Context) (serverConfig, error) {
 	}
 	if cfg.advertisePeer == "" {
 		cfg.advertisePeer = cfg.peer
+	}
+	if cfg.advertiseResp == "" {
+		cfg.advertiseResp = atHostOf(cfg.advertiseNative, cfg.resp)
 	}
 	if list := c.String("http-origins"); list != "" {
 		cfg.httpOrigins = strings.Split(list, ",")
@@ -101,6 +106,9 @@ func (cfg *serverConfig) check() error {
 			return err
 		}
 	}
+	if cfg.advertiseResp != "" && cfg.resp == "" {
+		return usagef("--advertise-resp is %q, but without --resp there are no Redis clients", cfg.advertiseResp)
+	}
 	if err := checkOrigins(cfg.httpOrigins); err != nil {
 		return err
 	}
@@ -108,6 +116,11 @@ func (cfg *serverConfig) check() error {
 		{"advertise-native", cfg.advertiseNative}, {"advertise-peer", cfg.advertisePeer},
 	} {
 		if err := checkAdvertised(a.flag, a.addr); err != nil {
+			return err
+		}
+	}
+	if cfg.advertiseResp != "" {
+		if err := checkAdvertised("advertise-resp", cfg.advertiseResp); err != nil {
 			return err
 		}
 	}
@@ -144,10 +157,29 @@ func checkAdvertised(flag, addr string) error {
 	if err != nil {
 		return err
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	if everyInterface(host) {
 		return usagef("--%s is %q, an address that nobody can dial; name a host", flag, addr)
 	}
 	return nil
+}
+
+// everyInterface reports whether to listen at host is to listen at all addresses there are.
+func everyInterface(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// atHostOf returns addr, or the same port of known's host if addr is every interface.
+func atHostOf(known, addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || !everyInterface(host) {
+		return addr
+	}
+	host, _, err = net.SplitHostPort(known)
+	if err != nil {
+		return addr // both are refused by check
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // checkOrigins refuses what no browser sends as an origin.

@@ -18,7 +18,8 @@ type nodeStatus struct {
 	ID     string `json:"id"`
 	Native string `json:"native"`
 	Peer   string `json:"peer"`
-	State  string `json:"state"` // up, draining or down
+	Redis  string `json:"redis,omitempty"` // "" also if the node does not answer
+	State  string `json:"state"`           // up, draining, full or down
 }
 
 type groupStatus struct {
@@ -58,7 +59,7 @@ func newStatusDocument(m placement.Map, answers []op.NodeStatus) statusDocument 
 		if state == "" {
 			state = down
 		}
-		doc.Nodes = append(doc.Nodes, nodeStatus{ID: n.ID, Native: n.Native, Peer: n.Peer, State: state})
+		doc.Nodes = append(doc.Nodes, nodeStatus{ID: n.ID, Native: n.Native, Peer: n.Peer, Redis: byNode[n.ID].Redis, State: state})
 		ids = append(ids, n.ID)
 	}
 	doc.Meta = newGroupStatus(0, replicasOn(ids, 0, byNode, false))

@@ -115,7 +115,7 @@ func (c *Cluster) preferLocked(group uint64, to string) op.Result {
 func (c *Cluster) statusLocked() []op.NodeStatus {
 	nodes := make([]op.NodeStatus, 0, len(c.cluster.Nodes))
 	for _, member := range c.cluster.Nodes {
-		status := op.NodeStatus{Node: member.ID, State: "up"}
+		status := op.NodeStatus{Node: member.ID, State: "up", Redis: member.Native}
 		for _, id := range c.cluster.Replicas(member.ID) {
 			status.Replicas = append(status.Replicas, c.replicaLocked(member, id))
 		}

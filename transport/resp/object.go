@@ -83,13 +83,9 @@ func dbSize(c *conn, _ query, r *reply) error {
 }
 
 func (c *conn) countKeys(ctx context.Context) (n int64, err error) {
-	res := c.server.cfg.Node.Do(ctx, op.Request{Op: op.Status{All: true}})
-	if res.Err != nil {
-		return 0, failureOf(res.Err)
-	}
-	var nodes []op.NodeStatus
-	if err := op.DecodeDetail(res.Detail, &nodes); err != nil {
-		return 0, failure("ERR the nodes' status is damaged: " + err.Error())
+	nodes, err := c.server.statuses(ctx)
+	if err != nil {
+		return 0, err
 	}
 	best := map[uint64]op.ReplicaStatus{}
 	for _, node := range nodes {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +73,11 @@ type Server struct {
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
+
+	viewing sync.Mutex // held while the nodes are asked; what follows is of the last time
+	viewed  time.Time  // zero before the first
+	view    view
+	viewErr error
 
 	lastID  atomic.Int64 // of a connection
 	taken   atomic.Int64 // connections since the start
