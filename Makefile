@@ -3,7 +3,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
 
-.PHONY: run build test check check-peers fuzz mutants soak bench bench-build bench-peers plots clean
+.PHONY: run build test check check-peers check-redisclients fuzz mutants soak bench bench-build bench-peers plots clean
 
 # run starts a three-node cluster on this machine; its data stays in ./.ringraft.
 run: build
@@ -77,6 +77,14 @@ check-peers:
 	go -C peers vet ./...
 	cd peers && go run $(STATICCHECK) ./...
 	go -C peers test $(if $(RACE),-race) ./...
+
+# check-redisclients is check and test of the module that uses clusters through Redis
+# clients that others wrote. Their results are never cached: Go does not see that they
+# depend on the program.
+check-redisclients:
+	go -C integration/redisclients vet ./...
+	cd integration/redisclients && go run $(STATICCHECK) ./...
+	go -C integration/redisclients test -count=1 $(if $(RACE),-race) ./...
 
 clean:
 	rm -rf bin bench-out soak-out
