@@ -62,6 +62,10 @@ func TestClients(t *testing.T) {
 		{"redis-cli: latency", cliLatency},
 		{"redis-cli: cluster mode", cliCluster},
 		{"redis-benchmark", benchmark},
+		{"go-redis: scripts", goRedisScripts},
+		{"redis-cli: scripts", cliEval},
+		{"redsync", redsyncLocks},
+		{"redislock", redislockLocks},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
