@@ -33,7 +33,7 @@ func keysOf(refs []Ref) string {
 
 // oldKeys returns the old keys of slot 0 in ascending order.
 func oldKeys(c *Cache) string {
-	return keysOf(slices.DeleteFunc(slices.Collect(c.Slot(0)), func(r Ref) bool { return !c.Old(0, r.Key) }))
+	return keysOf(slices.DeleteFunc(items(c, 0), func(r Ref) bool { return !c.Old(0, r.Key) }))
 }
 
 func TestOldestThreeQuartersAreOld(t *testing.T) {
@@ -202,14 +202,8 @@ func TestIterationMayStop(t *testing.T) {
 		}
 		break
 	}
-	for r := range c.Slot(0) {
-		if string(r.Key) != "k0" {
-			t.Errorf("first key %q, want k0", r.Key)
-		}
-		break
-	}
-	for r := range c.Slot(6) {
-		t.Errorf("%v is in a slot that was never used", r)
+	if next := c.Walk(6, 0, 1, func(r Ref) { t.Errorf("%v is in a slot that was never used", r) }); next != 0 {
+		t.Errorf("a walk through nothing goes on at %x", next)
 	}
 }
 

@@ -23,6 +23,11 @@ type leaf struct {
 	nodes  [leafLen]uint32     // in any order
 }
 
+// first is the least hash with the leaf's prefix, end the one behind the greatest, 0 if
+// there is none behind.
+func (l *leaf) first() uint64 { return uint64(l.prefix) << (64 - l.depth) }
+func (l *leaf) end() uint64   { return (uint64(l.prefix) + 1) << (64 - l.depth) }
+
 func (l *leaf) tag(i int) uint8 { return uint8(l.tags[i/8] >> (i % 8 * 8)) }
 
 func (l *leaf) setTag(i int, tag uint8) {

@@ -167,8 +167,16 @@ func (m *model) check(t *rapid.T, c *Cache) {
 func snapshot(c *Cache) []Ref {
 	var all []Ref
 	for slot := range c.Slots() {
-		all = slices.AppendSeq(all, c.Slot(slot))
+		all = append(all, items(c, slot)...)
 	}
+	return all
+}
+
+// items returns the items of a slot by ascending key.
+func items(c *Cache, slot uint16) []Ref {
+	var all []Ref
+	c.Walk(slot, 0, math.MaxInt64, func(r Ref) { all = append(all, r) })
+	slices.SortFunc(all, func(a, b Ref) int { return bytes.Compare(a.Key, b.Key) })
 	return all
 }
 

@@ -19,14 +19,30 @@ func (c *Cache) Slots() iter.Seq[uint16] {
 	}
 }
 
-// Slot returns all items of a slot in ascending order of their keys. The cache
-// must not change during the iteration.
-func (c *Cache) Slot(slot uint16) iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		for _, p := range c.byKey(slot) {
-			if !yield(c.ref(p.node)) {
-				return
+// Rank returns where a key stands in its slot, for [Cache.Walk]. Keys may share a rank.
+func (c *Cache) Rank(key []byte) uint64 { return c.hash(key) }
+
+// Walk visits the items of a slot whose ranks are from or higher, those of lower ranks
+// first. It stops once what it has visited has so many logical bytes, at the end of the
+// leaf of its table that it is in, and returns the lowest rank that it has not come to; 0,
+// when it has come to all. The cache must not change during a walk, but may before the
+// next one.
+func (c *Cache) Walk(slot uint16, from uint64, bytes int64, visit func(Ref)) (next uint64) {
+	d := c.directory(slot)
+	if d == nil {
+		return 0
+	}
+	for next = from; ; {
+		head := c.leaves.at(d.leaf(next))
+		merged := next > head.first() // with a leaf that has been visited
+		for n := range c.chain(head) {
+			if !merged || c.hash(c.key(n)) >= next {
+				visit(c.ref(n))
+				bytes -= c.nodes.at(n).cost()
 			}
+		}
+		if next = head.end(); next == 0 || bytes <= 0 {
+			return next
 		}
 	}
 }
@@ -38,26 +54,7 @@ type place struct {
 	node uint32
 }
 
-func byKey(a, b place) int { return bytes.Compare(a.key, b.key) }
-
-func byHash(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), byKey(a, b)) }
-
-func (c *Cache) byKey(slot uint16) []place {
-	d := c.directory(slot)
-	if d == nil {
-		return nil
-	}
-	places := make([]place, 0, d.length)
-	for at := 0; at < d.entries(); {
-		head := c.leaves.at(d.at(at))
-		for n := range c.chain(head) {
-			places = append(places, place{key: c.key(n), node: n})
-		}
-		_, at = d.span(head.prefix, head.depth)
-	}
-	slices.SortFunc(places, byKey)
-	return places
-}
+func byHash(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), bytes.Compare(a.key, b.key)) }
 
 // chain returns the nodes of a leaf and of those behind it.
 func (c *Cache) chain(l *leaf) iter.Seq[uint32] {

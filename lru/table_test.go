@@ -73,7 +73,7 @@ func checkTable(t fataler, c *Cache, model [2]map[int]uint64) {
 			}
 		}
 		i, sorted := 0, slices.Sorted(maps.Keys(want))
-		for r := range c.Slot(uint16(slot)) {
+		for _, r := range items(c, uint16(slot)) {
 			if i == len(sorted) || !bytes.Equal(r.Key, numbered(sorted[i])) {
 				t.Fatalf("slot %d, item %d: key %x", slot, i, r.Key)
 			}
@@ -134,6 +134,67 @@ func TestPagesCoverASlot(t *testing.T) {
 						t.Fatalf("key %s comes %d times", key, times)
 					}
 				}
+			})
+		})
+	}
+}
+
+// TestWalksCoverASlot walks through slots, under collisions too, while other keys come and
+// go, so many that leaves split and merge: all that stays is visited once, by rank.
+func TestWalksCoverASlot(t *testing.T) {
+	t.Parallel()
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				c := newCache(hash)
+				visited := map[string]int{} // of the keys that stay
+				for i := range rapid.IntRange(0, 400).Draw(t, "keys that stay") {
+					key := numbered(i)
+					c.Put(7, key, Item{})
+					visited[string(key)] = 0
+				}
+				guests, there := rapid.IntRange(0, 600).Draw(t, "guests"), false
+				churn := func() {
+					for i := range guests {
+						if key := numbered(tableKeys + i); there {
+							c.Remove(7, key)
+						} else {
+							c.Put(7, key, Item{})
+						}
+					}
+					there = !there
+				}
+				if rapid.Bool().Draw(t, "guests first") {
+					churn()
+				}
+				bytes := rapid.Int64Range(1, 300*Overhead).Draw(t, "bytes")
+				for from, more := uint64(0), true; more; {
+					var took int64
+					next := c.Walk(7, from, bytes, func(r Ref) {
+						if rank := c.Rank(r.Key); rank < from {
+							t.Fatalf("a walk from %x visits %x, of rank %x", from, r.Key, rank)
+						}
+						if _, stays := visited[string(r.Key)]; stays {
+							visited[string(r.Key)]++
+						}
+						took += Cost(len(r.Key), len(r.Value))
+					})
+					if name == "spread" && took > bytes+(leafLen+1)*Cost(8, 0) {
+						t.Fatalf("a walk through %d bytes, want %d and what a leaf has", took, bytes)
+					}
+					if next > 0 && (next <= from || took < bytes) {
+						t.Fatalf("a walk from %x through %d bytes of %d ends at %x", from, took, bytes, next)
+					}
+					for key, times := range visited {
+						if want := next == 0 || c.Rank([]byte(key)) < next; times > 1 || want != (times == 1) {
+							t.Fatalf("key %x, of rank %x, is visited %d times before %x", key, c.Rank([]byte(key)), times, next)
+						}
+					}
+					from, more = next, next > 0
+					churn()
+				}
+				audit(t, c)
 			})
 		})
 	}

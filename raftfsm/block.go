@@ -9,7 +9,7 @@ import (
 )
 
 // A block is a slot in a snapshot: its number (2 bytes) and version counter (8), then
-// its records by ascending key, each
+// its records in any order, each
 //
 //	key length (4)  value length (4)  version (8)  deadline (8)  stamp (8)  flags (1)  key  value
 //
@@ -23,17 +23,9 @@ const (
 	flagProtected = 1
 )
 
-// appendBlock appends the slot as it is in s, nothing if it was never written.
-func appendBlock(b []byte, s *state, slot uint16) []byte {
-	if s.versions[slot] == 0 {
-		return b
-	}
+func appendBlockHead(b []byte, slot uint16, version uint64) []byte {
 	b = binary.BigEndian.AppendUint16(b, slot)
-	b = binary.BigEndian.AppendUint64(b, s.versions[slot])
-	for ref := range s.cache.Slot(slot) {
-		b = appendRecord(b, ref)
-	}
-	return b
+	return binary.BigEndian.AppendUint64(b, version)
 }
 
 func appendRecord(b []byte, ref lru.Ref) []byte {

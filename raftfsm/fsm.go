@@ -43,7 +43,7 @@ type FSM struct {
 	gates   gates
 	views   sync.Pool // of *view; for their memory
 
-	mu      sync.RWMutex // held for one entry, one read, or one slot of a snapshot
+	mu      sync.RWMutex // held for one entry, one read, or one piece of a snapshot
 	state   *state
 	history history
 	// released is closed when a transaction next lets go of keys, and replaced.

@@ -67,10 +67,10 @@ func FuzzRestore(f *testing.F) {
 func FuzzRestoreBlock(f *testing.F) {
 	source := restored(f, smallSnapshot(f))
 	for slot := range source.state.cache.Slots() {
-		f.Add(uint64(9), uint64(0), uint64(0), int64(0), appendBlock(nil, source.state, slot), []byte(nil))
+		f.Add(uint64(9), uint64(0), uint64(0), int64(0), blockOf(source.state, slot), []byte(nil))
 	}
 	for _, x := range source.state.sessions.copies() {
-		f.Add(uint64(9), uint64(0), uint64(0), int64(0), appendBlock(nil, source.state, op.SlotOf([]byte("{s}"))), appendSession(nil, &x))
+		f.Add(uint64(9), uint64(0), uint64(0), int64(0), blockOf(source.state, op.SlotOf([]byte("{s}"))), appendSession(nil, &x))
 	}
 	f.Add(uint64(9), uint64(1<<63), uint64(3), int64(1<<62), make([]byte, 100), make([]byte, 100))
 	f.Fuzz(func(t *testing.T, stamp, slots, records uint64, bytes int64, block, session []byte) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -104,7 +105,7 @@ func dump(f *FSM) string {
 			continue
 		}
 		fmt.Fprintf(&b, "slot %d version %d\n", slot, version)
-		for ref := range s.cache.Slot(uint16(slot)) {
+		for _, ref := range items(s.cache, uint16(slot)) {
 			fmt.Fprintf(&b, "  %q %q v%d d%d p%v s%d old %v\n", ref.Key, ref.Value, ref.Version, ref.Deadline,
 				ref.Protected, ref.Stamp, s.cache.Old(ref.Slot, ref.Key))
 		}
@@ -115,10 +116,36 @@ func dump(f *FSM) string {
 	}
 	fmt.Fprintf(&b, "transactions %d bytes, %d parts, %d decisions, locks %q\n", s.txns.bytes, s.txns.numParts, s.txns.numDecisions,
 		slices.Sorted(maps.Keys(s.txns.locks)))
-	for _, r := range s.txns.sorted() {
+	for _, r := range sortedTxns(s) {
 		fmt.Fprintf(&b, "  %x %x\n", r.key, r.encoded)
 	}
 	return b.String()
+}
+
+// items returns the records of a slot by ascending key.
+func items(c *lru.Cache, slot uint16) []lru.Ref {
+	var all []lru.Ref
+	c.Walk(slot, 0, math.MaxInt64, func(r lru.Ref) { all = append(all, r) })
+	slices.SortFunc(all, func(a, b lru.Ref) int { return bytes.Compare(a.Key, b.Key) })
+	return all
+}
+
+// blockOf encodes a slot, as nothing if it was never written.
+func blockOf(s *state, slot uint16) []byte {
+	if s.versions[slot] == 0 {
+		return nil
+	}
+	b := appendBlockHead(nil, slot, s.versions[slot])
+	for _, r := range items(s.cache, slot) {
+		b = appendRecord(b, r)
+	}
+	return b
+}
+
+func sortedTxns(s *state) []*txnRecord {
+	list := s.txns.list()
+	sortTxns(list)
+	return list
 }
 
 // recount computes the digest from the records and sessions.
@@ -126,7 +153,7 @@ func recount(t failer, f *FSM) uint64 {
 	t.Helper()
 	var count tally
 	for slot := range op.Slots {
-		if block := appendBlock(nil, f.state, uint16(slot)); len(block) > 0 {
+		if block := blockOf(f.state, uint16(slot)); len(block) > 0 {
 			if err := count.block(block); err != nil {
 				t.Fatalf("recount slot %d: %v", slot, err)
 			}
@@ -137,7 +164,7 @@ func recount(t failer, f *FSM) uint64 {
 			t.Fatalf("recount: %v", err)
 		}
 	}
-	for _, r := range f.state.txns.sorted() {
+	for _, r := range sortedTxns(f.state) {
 		if _, err := count.txn(r.block(nil)); err != nil {
 			t.Fatalf("recount: %v", err)
 		}

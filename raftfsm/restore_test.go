@@ -181,7 +181,7 @@ func TestRestoreRefusesWhatNoStateWrites(t *testing.T) {
 	f := New(Config{})
 	do(t, f, 0, set("a", "1"), set("b", "2"))
 	slotA, slotB := op.SlotOf([]byte("a")), op.SlotOf([]byte("b"))
-	a, b := appendBlock(nil, f.state, slotA), appendBlock(nil, f.state, slotB)
+	a, b := blockOf(f.state, slotA), blockOf(f.state, slotB)
 	if slotA > slotB {
 		a, b = b, a
 	}

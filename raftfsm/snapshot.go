@@ -7,13 +7,15 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/ringraft/ringraft/lru"
 	"github.com/ringraft/ringraft/op"
 )
 
-// snapshot is a state as it was at an index, shared with the state that goes on, slot
-// by slot: Persist saves slots in their order, and a slot that is to change before its
-// turn is saved first, into pending. So the state is never copied as a whole and Apply
-// waits for one slot at most; pending holds no more than the slots that changed.
+// snapshot is a state as it was at an index, shared with the state that goes on, record
+// by record: Persist takes the slots in their order, each in pieces, and a record that is to
+// change before its turn is saved first. So the state is never copied as a whole, Apply
+// waits for one piece at most and pays for no more than the records that it changes, and
+// what is saved are these, each once.
 //
 // Sessions change with every use, so they are copied when the snapshot is taken, but
 // for their encoded answers, which never change: 100 bytes each and 32 per answer. The
@@ -23,12 +25,24 @@ type snapshot struct {
 	digest   uint64
 	sessions []session
 	txns     []*txnRecord
+	versions [op.Slots]uint64
 
-	mu      *sync.RWMutex // the state machine's
-	state   *state
-	saved   [op.Slots]bool    // no longer to be taken from state
-	pending map[uint16][]byte // blocks that Apply saved and Persist has not written
+	mu    *sync.RWMutex // the state machine's
+	state *state
+	slot  int                // that Persist takes now; what stands in earlier ones is written
+	rank  uint64             // in the slot, see lru.Cache.Walk: what stands before it is written
+	saved [op.Slots]*changes // of what is not written; nil where there are none
 }
+
+// changes are the records of a slot that have changed since the snapshot's moment.
+type changes struct {
+	keys    map[string]struct{} // of all of them
+	records []byte              // as they were, encoded; without those that did not exist
+}
+
+// pieceBytes are the logical bytes of records that Persist takes in one go, 100 to 200
+// records of the usual size.
+const pieceBytes = 32 << 10
 
 // newSnapshot is called under mu.
 func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
@@ -41,10 +55,10 @@ func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
 		},
 		digest:   s.digest(),
 		sessions: s.sessions.copies(),
-		txns:     s.txns.sorted(),
+		txns:     s.txns.list(),
+		versions: s.versions,
 		mu:       mu,
 		state:    s,
-		pending:  map[uint16][]byte{},
 	}
 	for _, version := range s.versions {
 		if version > 0 {
@@ -54,29 +68,70 @@ func newSnapshot(mu *sync.RWMutex, s *state, applied uint64) *snapshot {
 	return snap
 }
 
-// preserve saves a slot that is about to change. Apply calls it, under mu.
-func (s *snapshot) preserve(slot uint16) {
-	if s.saved[slot] {
+// preserve saves what stands at key, which is about to change. Apply calls it, under mu.
+func (s *snapshot) preserve(slot uint16, key []byte) {
+	if s.versions[slot] == 0 || s.written(slot, key) {
 		return
 	}
-	s.saved[slot] = true
-	if block := appendBlock(nil, s.state, slot); len(block) > 0 {
-		s.pending[slot] = block
+	c := s.saved[slot]
+	if c == nil {
+		c = &changes{keys: map[string]struct{}{}}
+		s.saved[slot] = c
+	}
+	if _, ok := c.keys[string(key)]; ok {
+		return
+	}
+	c.keys[string(key)] = struct{}{}
+	if it, ok := s.state.cache.Get(slot, key); ok {
+		c.records = appendRecord(c.records, lru.Ref{Slot: slot, Key: key, Item: it})
 	}
 }
 
-// take appends the slot's block to b. Persist calls it, once per slot. The read lock
-// keeps Apply away, and nobody else uses saved and pending.
+// written reports whether Persist has taken what stands at key.
+func (s *snapshot) written(slot uint16, key []byte) bool {
+	return int(slot) < s.slot || int(slot) == s.slot && s.rank > 0 && s.state.cache.Rank(key) < s.rank
+}
+
+// take appends the slot's block to b. Persist calls it, once per slot and in their order.
 func (s *snapshot) take(b []byte, slot uint16) []byte {
+	b = appendBlockHead(b, slot, s.versions[slot])
+	var changed *changes
+	for done := false; !done; {
+		b, changed, done = s.piece(b, slot)
+	}
+	if changed != nil {
+		b = append(b, changed.records...)
+	}
+	return b
+}
+
+// piece appends the slot's next records that have not changed. With the last of them come
+// those that have: from then on Apply saves no more. The read lock keeps Apply away, and
+// nobody else uses what it changes.
+func (s *snapshot) piece(b []byte, slot uint16) (_ []byte, changed *changes, done bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !s.saved[slot] {
-		s.saved[slot] = true
-		return appendBlock(b, s.state, slot)
+	changed = s.saved[slot]
+	next := s.state.cache.Walk(slot, s.rank, pieceBytes, func(r lru.Ref) {
+		if !changed.has(r.Key) {
+			b = appendRecord(b, r)
+		}
+	})
+	s.slot, s.rank = int(slot), next
+	if next > 0 {
+		return b, nil, false
 	}
-	b = append(b, s.pending[slot]...)
-	delete(s.pending, slot)
-	return b
+	s.slot++
+	s.saved[slot] = nil
+	return b, changed, true
+}
+
+func (c *changes) has(key []byte) bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.keys[string(key)]
+	return ok
 }
 
 // Persist writes the snapshot and closes the sink. It cancels the sink and fails if
@@ -117,11 +172,11 @@ func (s *snapshot) write(w *frameWriter) error {
 // writeSlots, writeSessions and writeTxns count what they write.
 func (s *snapshot) writeSlots(w *frameWriter, count *tally) error {
 	var block []byte // kept for its memory
-	for slot := range op.Slots {
-		block = s.take(block[:0], uint16(slot))
-		if len(block) == 0 {
+	for slot, version := range s.versions {
+		if version == 0 {
 			continue
 		}
+		block = s.take(block[:0], uint16(slot))
 		if err := count.block(block); err != nil {
 			return err
 		}
@@ -147,6 +202,7 @@ func (s *snapshot) writeSessions(w *frameWriter, count *tally) error {
 }
 
 func (s *snapshot) writeTxns(w *frameWriter, count *tally) error {
+	sortTxns(s.txns) // not before, since Apply waits for newSnapshot
 	for _, r := range s.txns {
 		block := r.block(nil)
 		if _, err := count.txn(block); err != nil {
@@ -166,5 +222,5 @@ func (s *snapshot) Release() {
 	if s.state.saving == s {
 		s.state.saving = nil
 	}
-	s.pending, s.sessions, s.txns = nil, nil, nil
+	s.saved, s.sessions, s.txns = [op.Slots]*changes{}, nil, nil
 }

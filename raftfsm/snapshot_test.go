@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,8 +42,8 @@ func TestReplicasAgree(t *testing.T) {
 					want = persist(t, takeSnapshot(t, reading))
 					taken = takeSnapshot(t, saving)
 				} else {
-					if got := persist(t, taken); !bytes.Equal(got, want) {
-						t.Fatalf("snapshot written later:\n%swant:\n%s", dump(restored(t, got)), dump(restored(t, want)))
+					if got, want := dump(restored(t, persist(t, taken))), dump(restored(t, want)); got != want {
+						t.Fatalf("snapshot written later:\n%swant:\n%s", got, want)
 					}
 					taken = nil
 				}
@@ -70,7 +71,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	f := New(Config{})
 	fill(t, f, 400, 1000)
 	do(t, f, 0, op.Set{Key: []byte("k7"), Value: []byte("soon"), TTL: 5}, op.Delete{Key: []byte("k8")})
-	want := persist(t, takeSnapshot(t, f))
+	want := dump(f)
 
 	changes := []func(i int) op.Write{
 		func(i int) op.Write { return set(fmt.Sprintf("k%d", i), "new") },
@@ -90,19 +91,97 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	if err := snap.Persist(&s); err != nil {
 		t.Fatalf("Persist: %v", err)
 	}
-	if n := len(snap.(*snapshot).pending); n != 0 {
-		t.Errorf("%d blocks are still in memory after they were written", n)
+	for slot, c := range snap.(*snapshot).saved {
+		if c != nil {
+			t.Errorf("slot %d: %d records are still in memory after they were written", slot, len(c.keys))
+		}
 	}
 	snap.Release()
 	if writes < 3 {
 		t.Fatalf("the sink was written %d times: too few for changes in between", writes)
 	}
-	if !bytes.Equal(s.Bytes(), want) {
-		t.Errorf("a snapshot written while the state changed differs from one written at once")
+	if got := dump(restored(t, s.Bytes())); got != want {
+		t.Errorf("a snapshot written while the state changed:\n%swant\n%s", got, want)
 	}
 	if got, want := f.Mark().Digest, recount(t, f); got != want {
 		t.Errorf("digest %016x afterwards, from the records %016x", got, want)
 	}
+}
+
+// TestPiecesAreOfTheSnapshotsMoment takes a slot of many pieces, between which its records
+// change, move, end and are evicted, and others come.
+func TestPiecesAreOfTheSnapshotsMoment(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const present, absent = 200, 100 // keys at first
+		anyKey := rapid.Custom(func(t *rapid.T) []byte {
+			return fmt.Appendf(nil, "{s}%d", rapid.IntRange(0, present+absent-1).Draw(t, "key"))
+		})
+		f := New(Config{})
+		for i := range present {
+			ttl := int64(i % 3 * 1000)
+			do(t, f, 0, op.Set{Key: fmt.Appendf(nil, "{s}%d", i), Value: bytes.Repeat([]byte{byte(i)}, 500+i), TTL: ttl, Protect: i%5 == 0})
+		}
+		slot := op.SlotOf([]byte("{s}"))
+		want := blockOf(f.state, slot)
+		snap := takeSnapshot(t, f).(*snapshot)
+
+		now := int64(0)
+		change := func() {
+			now += rapid.Int64Range(0, 100).Draw(t, "ms")
+			var ops []op.Write
+			for range rapid.IntRange(0, 20).Draw(t, "operations") {
+				key := anyKey.Draw(t, "key")
+				ops = append(ops, rapid.SampledFrom([]op.Write{
+					op.Set{Key: key, Value: bytes.Repeat([]byte("n"), rapid.SampledFrom([]int{0, 500, 600, 20_000}).Draw(t, "length"))},
+					op.Delete{Key: key},
+					op.Expire{Key: key, TTL: 50},
+					op.Sweep{Limit: 3},
+					op.Configure{Settings: op.GroupSettings{MaxBytes: rapid.Int64Range(60_000, 200_000).Draw(t, "limit"), Epoch: uint64(now)}},
+				}).Draw(t, "operation"))
+			}
+			applyEntry(t, f, entryOf(now, rapid.SliceOfN(anyKey, 0, 9).Draw(t, "touches"), ops...))
+		}
+		change()
+		got, pieces := appendBlockHead(nil, slot, snap.versions[slot]), 0
+		for done := false; !done; pieces++ {
+			var changed *changes
+			if got, changed, done = snap.piece(got, slot); changed != nil {
+				got = append(got, changed.records...)
+			}
+			change()
+		}
+		if pieces == 1 {
+			t.Skip("nothing came between")
+		}
+		if got, want := records(t, got), records(t, want); !slices.Equal(got, want) {
+			t.Fatalf("%d pieces:\n%s\nwant:\n%s", pieces, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if snap.saved[slot] != nil {
+			t.Fatalf("%d changes were kept that come later than the slot was taken", len(snap.saved[slot].keys))
+		}
+		if got, want := f.Mark().Digest, recount(t, f); got != want {
+			t.Fatalf("digest %016x afterwards, from the records %016x", got, want)
+		}
+	})
+}
+
+// records returns what is in a block, by ascending key.
+func records(t failer, encoded []byte) []string {
+	t.Helper()
+	b, err := openBlock(encoded)
+	if err != nil {
+		t.Fatalf("block: %v", err)
+	}
+	list := []string{fmt.Sprintf("slot %d version %d", b.slot, b.version)}
+	for b.next() {
+		list = append(list, fmt.Sprintf("%q v%d d%d p%v s%d %x", b.key, b.item.Version, b.item.Deadline, b.item.Protected, b.item.Stamp, b.item.Value))
+	}
+	if b.err != nil {
+		t.Fatalf("block: %v", b.err)
+	}
+	slices.Sort(list[1:])
+	return list
 }
 
 // TestReadersAndSnapshotsRunBesideApply is for the race detector.

@@ -147,7 +147,7 @@ func (s *state) Store(key []byte, r op.Record) (version uint64, replaced bool, e
 	if err := s.makeRoom(key, r, old, replaced); err != nil {
 		return 0, false, err
 	}
-	version = s.nextVersion(slot)
+	version = s.nextVersion(slot, key)
 	if mutant.ReuseVersion {
 		version = old.Version + 1
 	}
@@ -167,7 +167,7 @@ func (s *state) Amend(key []byte, deadline int64, protected bool) uint64 {
 	if !ok {
 		return 0
 	}
-	version := s.nextVersion(slot)
+	version := s.nextVersion(slot, key)
 	it, _ := s.cache.Amend(slot, key, version, deadline, protected)
 	hash := xxhash.Sum64(key)
 	s.sum += itemTerms(slot, hash, it) - itemTerms(slot, hash, old)
@@ -182,7 +182,7 @@ func (s *state) Remove(key []byte) (version uint64, existed bool) {
 		return 0, false
 	}
 	s.drop(slot, key, it)
-	return s.nextVersion(slot), true
+	return s.nextVersion(slot, key), true
 }
 
 // Sweep removes records past their deadline, then sessions that have ended, then what
@@ -332,7 +332,7 @@ func (s *state) expireNext() bool {
 // drop removes a record that is there; key and it may be the cache's own. The slot's
 // version counter stays.
 func (s *state) drop(slot uint16, key []byte, it lru.Item) {
-	s.preserve(slot)
+	s.preserve(slot, key)
 	s.sum -= itemTerms(slot, xxhash.Sum64(key), it)
 	s.cache.Remove(slot, key)
 }
@@ -343,25 +343,25 @@ func (s *state) touch(key []byte) {
 	if !s.cache.Old(slot, key) && !mutant.StaleTouch {
 		return
 	}
-	s.preserve(slot)
+	s.preserve(slot, key)
 	before, after, _ := s.cache.Touch(slot, key)
 	k := xxhash.Sum64(key)
 	s.sum += orderTerm(k, after.Stamp) - orderTerm(k, before.Stamp)
 }
 
-// nextVersion takes the slot's next version. It comes before any other change of a
-// Store or Amend, for the snapshot's sake.
-func (s *state) nextVersion(slot uint16) uint64 {
-	s.preserve(slot)
+// nextVersion takes the slot's next version, for a change at key. It comes before any other
+// change of a Store or Amend, for the snapshot's sake.
+func (s *state) nextVersion(slot uint16, key []byte) uint64 {
+	s.preserve(slot, key)
 	s.sum -= slotTerm(slot, s.versions[slot])
 	s.versions[slot]++
 	s.sum += slotTerm(slot, s.versions[slot])
 	return s.versions[slot]
 }
 
-// preserve saves a slot for the snapshot being written, before its first change.
-func (s *state) preserve(slot uint16) {
+// preserve saves what stands at key for the snapshot being written, before its first change.
+func (s *state) preserve(slot uint16, key []byte) {
 	if s.saving != nil {
-		s.saving.preserve(slot)
+		s.saving.preserve(slot, key)
 	}
 }

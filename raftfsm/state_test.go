@@ -103,7 +103,7 @@ func TestStore(t *testing.T) {
 func allKeys(f *FSM) string {
 	var keys []string
 	for slot := range f.state.cache.Slots() {
-		for ref := range f.state.cache.Slot(slot) {
+		for _, ref := range items(f.state.cache, slot) {
 			keys = append(keys, string(ref.Key))
 		}
 	}

@@ -2,7 +2,6 @@ package raftfsm
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -81,13 +80,17 @@ func (t *txnTable) next() (*txnRecord, bool) {
 	return t.parts[0], true
 }
 
-// sorted returns the records by ascending key.
-func (t *txnTable) sorted() []*txnRecord {
+// list returns the records, which never change, in any order.
+func (t *txnTable) list() []*txnRecord {
 	all := make([]*txnRecord, 0, len(t.byKey))
-	for _, key := range slices.Sorted(maps.Keys(t.byKey)) {
-		all = append(all, t.byKey[key])
+	for _, r := range t.byKey { // any order: whoever needs one sorts them, by sortTxns
+		all = append(all, r)
 	}
 	return all
+}
+
+func sortTxns(list []*txnRecord) {
+	slices.SortFunc(list, func(a, b *txnRecord) int { return cmp.Compare(a.key, b.key) })
 }
 
 // txnQueue is records by when they are due, then by key.
