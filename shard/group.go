@@ -67,7 +67,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	r, err := openReplica(replicaConfig{
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
 		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
-		snapshotAfter: n.cfg.SnapshotAfter, stateBytes: func() int64 { return g.fsm.Stats().Bytes },
+		snapshotAfter: n.cfg.SnapshotAfter, stateBytes: func() int64 { return g.fsm.Stats().Bytes }, pace: &n.snapshots,
 	})
 	if err != nil {
 		return nil, err

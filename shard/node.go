@@ -42,6 +42,7 @@ type Node struct {
 	values     sync.Pool     // of *[]byte, for the values of one answer each
 	mapKick    chan struct{}
 	flusher    *flusher
+	snapshots  snapshotPace
 	ctx        context.Context
 	stop       context.CancelFunc
 	background tasks

@@ -78,8 +78,9 @@ type replicaConfig struct {
 	log      *slog.Logger
 	timing   Timing
 
-	snapshotAfter uint64       // entries
-	stateBytes    func() int64 // nil where it is small
+	snapshotAfter uint64        // entries
+	stateBytes    func() int64  // nil where it is small
+	pace          *snapshotPace // of its snapshots; nil where the state is small
 }
 
 // openReplica starts a replica; on its first start, with the given configuration.
@@ -114,11 +115,18 @@ func (r *replica) start(c replicaConfig) error {
 	fsm := &settlingFSM{
 		BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: logs, applied: &r.applied, committed: r.committed,
 	}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	if c.pace != nil {
+		fsm.BatchingFSM = pacedFSM{
+			BatchingFSM: c.machine, pace: c.pace, state: c.stateBytes,
+			wait: func(n int) { c.pace.wait(r.ctx, n) }, // one that stops waits for nothing
+		}
+	}
 	r.notices = newNotices(transport, r.id, r.followers, func() uint64 { return r.raft.LastIndex() })
 	if r.raft, err = raft.NewRaft(conf, fsm, logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
+		r.stop()
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
-	r.ctx, r.stop = context.WithCancel(context.Background())
 	events := make(chan raft.Observation, 16)
 	observer := raft.NewObserver(events, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {

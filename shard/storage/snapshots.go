@@ -103,8 +103,8 @@ func (s *fileSnapshots) Create(version raft.SnapshotVersion, index, term uint64,
 	if err != nil {
 		return nil, err
 	}
-	wrapped := fileSink{sink, filepath.Join(s.dir, sink.ID()+tmpEnd)}
-	if err := syncDir(wrapped.tmp); err != nil {
+	wrapped := &fileSink{SnapshotSink: sink, tmp: filepath.Join(s.dir, sink.ID()+tmpEnd)}
+	if err := wrapped.open(); err != nil {
 		return nil, errors.Join(err, wrapped.Cancel())
 	}
 	return wrapped, nil
@@ -119,18 +119,53 @@ func (s *fileSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	return meta, state, nil
 }
 
-// fileSink removes what its snapshot has written if it cannot be finished.
+// partBytes of a snapshot are written before they are sent to the disk. A sync of hundreds
+// of megabytes at once would keep the log's, on the same disk, waiting; one of each part
+// would too, since it also has the disk empty its cache.
+const partBytes = 1 << 20
+
+// fileSink sends its snapshot to the disk part by part, and removes what it has written
+// if that cannot be finished.
 type fileSink struct {
 	raft.SnapshotSink
-	tmp string // the directory while it is unfinished
+	tmp   string   // the directory while it is unfinished
+	state *os.File // the snapshot's, opened once more for writeBack; nil before open
+	sent  int64    // bytes sent to the disk
+	dirty int64    // bytes behind these
 }
 
-func (s fileSink) Close() error  { return s.removeUnless(s.SnapshotSink.Close()) }
-func (s fileSink) Cancel() error { return s.removeUnless(s.SnapshotSink.Cancel()) }
+func (s *fileSink) open() (err error) {
+	if s.state, err = os.OpenFile(filepath.Join(s.tmp, snapshotState), os.O_WRONLY, 0); err != nil {
+		return err
+	}
+	return syncDir(s.tmp)
+}
+
+func (s *fileSink) Write(b []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(b)
+	s.dirty += int64(n)
+	if err != nil || s.dirty < partBytes {
+		return n, err
+	}
+	err = writeBack(s.state, s.sent, s.dirty)
+	s.sent, s.dirty = s.sent+s.dirty, 0
+	return n, err
+}
+
+func (s *fileSink) Close() error  { return s.end(s.SnapshotSink.Close()) }
+func (s *fileSink) Cancel() error { return s.end(s.SnapshotSink.Cancel()) }
+
+// end comes after the sink has been closed or cancelled, and may be called again.
+func (s *fileSink) end(err error) error {
+	if s.state != nil {
+		_ = s.state.Close() // nothing is written through it
+	}
+	return s.removeUnless(err)
+}
 
 // removeUnless frees a full disk: Raft's sink keeps directory and open file if the
 // last bytes cannot be written.
-func (s fileSink) removeUnless(err error) error {
+func (s *fileSink) removeUnless(err error) error {
 	if err == nil {
 		return nil
 	}

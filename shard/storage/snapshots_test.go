@@ -279,7 +279,7 @@ func TestFailedSnapshotLeavesNothingOnDisk(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	r := openReplica(t, openDir(t, path))
-	sink := createSnapshot(t, r, 10, 1).(fileSink)
+	sink := createSnapshot(t, r, 10, 1).(*fileSink)
 	file, ok := sink.SnapshotSink.(*raft.FileSnapshotSink)
 	if !ok {
 		t.Fatalf("sink is a %T", sink.SnapshotSink)
