@@ -49,14 +49,29 @@ func (a *appliedLog) restart() {
 	a.bytes.Store(0)
 }
 
-// compact takes a snapshot, beside what the replica does, if that is due. One is
-// taken at a time.
+// Compact takes a snapshot of each replica here, beside what the node does, and shortens
+// its log, as happens by itself after a while. It does nothing for a replica of which one
+// is being taken, or that has applied nothing since the last.
+func (n *Node) Compact() {
+	for _, g := range n.hosted() {
+		g.replica.snapshot()
+	}
+}
+
+// compact takes a snapshot if that is due.
 func (r *replica) compact() {
 	var state int64
 	if r.stateBytes != nil {
 		state = r.stateBytes()
 	}
-	if !r.applied.due(state) || !r.compacting.CompareAndSwap(false, true) {
+	if r.applied.due(state) {
+		r.snapshot()
+	}
+}
+
+// snapshot takes one, beside what the replica does. One is taken at a time.
+func (r *replica) snapshot() {
+	if r.applied.entries.Load() == 0 || !r.compacting.CompareAndSwap(false, true) {
 		return
 	}
 	conf := r.raft.ReloadableConfig()

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/ringraft/ringraft/shard"
@@ -131,6 +134,7 @@ func (p *parts) stall(what string, since time.Time) {
 }
 
 // serve starts the node, serves until ctx ends or something fails, and returns that.
+// SIGUSR1 makes it take snapshots.
 func (p *parts) serve(ctx context.Context) error {
 	if err := p.node.Start(ctx, peers{p.network, p}); err != nil {
 		if ctx.Err() != nil {
@@ -138,17 +142,24 @@ func (p *parts) serve(ctx context.Context) error {
 		}
 		return fmt.Errorf("starting node %s: %w", p.self.Node, err)
 	}
+	compact := make(chan os.Signal, 1)
+	signal.Notify(compact, syscall.SIGUSR1)
+	defer signal.Stop(compact)
 	served := p.fronts.serve()
 	p.log.Info("node is serving", "node", p.self.Node, "version", version())
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-p.node.Failed():
-		return fmt.Errorf("node %s: %w", p.self.Node, err)
-	case err := <-p.stalled:
-		return err
-	case err := <-served:
-		return fmt.Errorf("serving clients: %w", err)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-p.node.Failed():
+			return fmt.Errorf("node %s: %w", p.self.Node, err)
+		case err := <-p.stalled:
+			return err
+		case err := <-served:
+			return fmt.Errorf("serving clients: %w", err)
+		case <-compact:
+			p.node.Compact()
+		}
 	}
 }
 
