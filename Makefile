@@ -51,11 +51,15 @@ soak:
 
 # bench measures clusters of its own, of three nodes on this machine: writes, reads, the
 # gap after a node's death, idleness. ROWS="writes,kill" measures only these rows; the
-# figures are medians of RUNS runs, with TIME for each load, and go to OUT as JSON.
+# figures are medians of RUNS runs, with TIME for each load, and go to OUT as JSON. STEADY
+# is for how long elections under full load are counted, ENTRIES the records of the
+# cluster of which snapshots are taken.
 RUNS ?= 3
 TIME ?= 3s
+STEADY ?= 10s
+ENTRIES ?= 500000
 PEER_ROWS = writes,groups,reads,linearizable
-MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME)
+MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME) -steady $(STEADY) -entries $(ENTRIES)
 bench: build bench-build
 	@$(MEASURE) -systems ringraft -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
 

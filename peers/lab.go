@@ -18,6 +18,7 @@ type lab struct {
 	root  string // the directory that is removed at the end
 	tools map[string]command
 	nodes []*process // that run now, or did
+	undo  []func()   // takes away what else was made, from the last on
 	spent int        // directories given out
 }
 
@@ -42,7 +43,7 @@ func (l *lab) close() error {
 	return os.RemoveAll(l.root)
 }
 
-// clear ends the processes, and empties their directories.
+// clear ends the processes, empties their directories, and takes their network away.
 func (l *lab) clear() {
 	for _, p := range l.nodes {
 		p.kill()
@@ -51,6 +52,10 @@ func (l *lab) clear() {
 		_ = os.RemoveAll(p.dir) // close tries again, and reports it
 	}
 	l.nodes = nil
+	for _, undo := range slices.Backward(l.undo) {
+		undo()
+	}
+	l.undo = nil
 }
 
 // directory returns a new one for a node.
@@ -63,7 +68,7 @@ func (l *lab) directory() (string, error) {
 // start starts the tool as a node in dir.
 func (l *lab) start(name, dir string, tool string, args ...string) (*process, error) {
 	c := l.tools[tool]
-	c.args = args
+	c.args = append(slices.Clone(c.args), args...)
 	p, err := startProcess(name, dir, c)
 	if err == nil {
 		l.nodes = append(l.nodes, p)

@@ -39,7 +39,9 @@ func main() {
 type options struct {
 	systems, rows []string
 	runs, kills   int
+	entries       int           // of the cluster of which snapshots are taken
 	duration      time.Duration // of one load
+	steady        time.Duration // of the load under which elections are counted
 	ringraft      string        // path of the program
 	module        string        // directory of this module
 	dir           string        // where the lab is
@@ -55,6 +57,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&rows, "rows", "", "`LIST` of the rows to measure (default: all): "+strings.Join(rowNames(), ", "))
 	f.IntVar(&o.runs, "runs", 3, "`NUMBER` of runs, 1 to 100, of whose figures the median counts")
 	f.IntVar(&o.kills, "kills", 3, "`NUMBER` of nodes that are killed or stopped in each run, 1 to 100")
+	f.IntVar(&o.entries, "entries", 500_000, "`NUMBER` of records, 1,000 to 100 million, of which snapshots are taken")
+	f.DurationVar(&o.steady, "steady", 10*time.Second, "`TIME` of the load under which elections are counted, 1s to 24h")
 	f.DurationVar(&o.duration, "time", 3*time.Second, "`TIME` of one load, 1s to 1h")
 	f.StringVar(&o.ringraft, "ringraft", "bin/ringraft", "`PATH` of the program")
 	f.StringVar(&o.module, "module", "peers", "`DIR` of this program's source, which the peers are built by")
@@ -79,6 +83,10 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("-runs is %d; it must lie between 1 and 100", o.runs)
 	case o.kills < 1 || o.kills > 100:
 		return o, fmt.Errorf("-kills is %d; it must lie between 1 and 100", o.kills)
+	case o.entries < 1000 || o.entries > 100_000_000:
+		return o, fmt.Errorf("-entries is %d; it must lie between 1000 and 100000000", o.entries)
+	case o.steady < time.Second || o.steady > 24*time.Hour:
+		return o, fmt.Errorf("-steady is %v; it must lie between 1s and 24h", o.steady)
 	case o.duration < time.Second || o.duration > time.Hour:
 		return o, fmt.Errorf("-time is %v; it must lie between 1s and 1h", o.duration)
 	}
@@ -147,7 +155,13 @@ func (l *lab) measureAll(ctx context.Context) (*tally, error) {
 	for n := 1; n <= l.runs; n++ {
 		for _, s := range chosen {
 			fmt.Fprintf(os.Stderr, "run %d of %d: %s, %s\n", n, l.runs, s.row, strings.TrimSpace(s.system+" "+s.setup))
-			if err := l.measure(ctx, s, t); err != nil {
+			err := l.measure(ctx, s, t)
+			var missing skipped
+			if errors.As(err, &missing) && ctx.Err() == nil {
+				t.skip(fmt.Sprintf("%s, %s: %v", s.row, s.setup, missing))
+				continue
+			}
+			if err != nil {
 				return t, fmt.Errorf("%s of %s: %w", s.row, s.system, err)
 			}
 		}

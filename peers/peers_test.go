@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -25,6 +26,8 @@ func TestFlagsOutOfBoundsAreRefused(t *testing.T) {
 		"-runs 0":           "-runs is 0; it must lie between 1 and 100",
 		"-kills 101":        "-kills is 101",
 		"-time 10ms":        "-time is 10ms",
+		"-steady 10ms":      "-steady is 10ms",
+		"-entries 10":       "-entries is 10",
 		"writes":            `got "writes"`,
 	} {
 		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), message) {
@@ -58,6 +61,11 @@ func TestTargetsAreMeasured(t *testing.T) {
 	for _, goal := range targets() {
 		if !measured[goal.of] || !measured[goal.by] || goal.reach == 0 {
 			t.Errorf("%+v is not measured, or not to be reached", goal)
+		}
+	}
+	for _, l := range limits() {
+		if k := (key{l.of.row, l.of.name, l.of.system, opsPerS}); !measured[k] {
+			t.Errorf("%q is not measured", l.name)
 		}
 	}
 	for _, row := range rowNames() {
@@ -102,6 +110,87 @@ func TestTallyTakesMedians(t *testing.T) {
 	var b strings.Builder
 	if err := tl.print(&b); err != nil || !strings.Contains(b.String(), "missed") || !strings.Contains(b.String(), "60000") {
 		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+func TestFiguresHaveBounds(t *testing.T) {
+	t.Parallel()
+	tl := newTally(options{runs: 3, duration: time.Second})
+	for _, v := range []float64{40, 70, 290} {
+		tl.add(scenario{row: rowKill, system: ringraft}, "SIGKILL", reading{gap, v})
+	}
+	want := []bound{
+		{Name: "gap ms after SIGKILL, median", Value: 70, Most: 60},
+		{Name: "gap ms after SIGKILL, worst", Value: 290, Most: 300, Passed: true},
+	}
+	if !slices.Equal(tl.Bounds, want) {
+		t.Errorf("bounds %+v, want %+v", tl.Bounds, want)
+	}
+	tl.skip("no namespaces")
+	tl.skip("no namespaces")
+	var b strings.Builder
+	if err := tl.print(&b); err != nil || strings.Count(b.String(), "no namespaces") != 1 || !strings.Contains(b.String(), "missed") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
+// The router of a network looks at where a packet comes from and goes to.
+func TestCutsDropWhatTheySay(t *testing.T) {
+	t.Parallel()
+	w := &wire{octet: 40}
+	for how, want := range map[cut]string{
+		cutOff:    "[[from 198.18.42.2] [to 198.18.42.2]]",
+		mute:      "[[from 198.18.42.2]]",
+		deaf:      "[[to 198.18.42.2]]",
+		muteAmong: "[[from 198.18.42.2 to 198.18.41.2] [from 198.18.42.2 to 198.18.43.2]]",
+		deafAmong: "[[to 198.18.42.2 from 198.18.41.2] [to 198.18.42.2 from 198.18.43.2]]",
+	} {
+		if got := fmt.Sprint(w.rules(how, 1, 3)); got != want {
+			t.Errorf("cut %d of node 1: %s, want %s", how, got, want)
+		}
+	}
+}
+
+// TestCutsAreSilent makes a network, cuts it and takes it away.
+func TestCutsAreSilent(t *testing.T) {
+	t.Parallel()
+	l, err := openLab(options{dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	w, err := l.wire(t.Context(), 2)
+	if missing := (skipped{}); errors.As(err, &missing) {
+		t.Skip(missing)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	reaches := func(within time.Duration) bool { // from this process, whether the namespace answers
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := new(net.Dialer).DialContext(ctx, "tcp", w.port(0, 7000))
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	if !reaches(10 * time.Second) {
+		t.Fatal("nothing comes back from a whole network")
+	}
+	for _, how := range []cut{cutOff, mute, deaf} {
+		if err := w.cut(t.Context(), how, 0, 2); err != nil {
+			t.Fatal(err)
+		}
+		if reaches(200 * time.Millisecond) {
+			t.Errorf("cut %d: an answer comes back", how)
+		}
+		if err := w.heal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reaches(10 * time.Second) {
+		t.Error("nothing comes back once the network is healed")
+	}
+	l.clear()
+	if err := ip(t.Context(), "netns", "exec", w.router(), "true"); err == nil {
+		t.Error("a namespace is left")
 	}
 }
 

@@ -20,30 +20,66 @@ func startRingraft(groups int, ledByOne bool) func(context.Context, *lab) (*clus
 		if err != nil {
 			return nil, err
 		}
-		natives, peers := addresses[:3], addresses[3:]
-		c := &cluster{lab: l, loader: ringraft, loadArgs: []string{"bench", "--endpoints", strings.Join(natives, ",")}}
-		var members []string
-		for i, peer := range peers {
-			members = append(members, fmt.Sprintf("n%d=%s", i+1, peer))
+		var members []member
+		for i := range 3 {
+			members = append(members, member{ringraft, addresses[i], addresses[3+i]})
 		}
-		for i := range natives {
-			dir, err := l.directory()
-			if err != nil {
-				return nil, err
-			}
-			id := "n" + strconv.Itoa(i+1)
-			p, err := l.start(id, dir, ringraft, "server", "--id", id, "--data", filepath.Join(dir, "data"),
-				"--native", natives[i], "--peer", peers[i], "--init", strings.Join(members, ","), "--groups", strconv.Itoa(groups))
-			if err != nil {
-				return nil, err
-			}
-			c.nodes = append(c.nodes, p)
-		}
-		if err := c.await(ctx, c.led); err != nil || !ledByOne {
+		c, err := l.form(ctx, groups, members)
+		if err != nil || !ledByOne {
 			return c, err
 		}
 		return c, c.gather(ctx, groups)
 	}
+}
+
+// startWired does the same with nodes whose network can be cut.
+func startWired(groups int) func(context.Context, *lab) (*cluster, error) {
+	return func(ctx context.Context, l *lab) (*cluster, error) {
+		w, err := l.wire(ctx, 3)
+		if err != nil {
+			return nil, err
+		}
+		var members []member
+		for i := range 3 {
+			tool := ringraft + " in " + w.name(i)
+			l.tools[tool] = command{program: "ip", args: []string{"netns", "exec", w.name(i), l.tools[ringraft].program}}
+			members = append(members, member{tool, w.port(i, 7000), w.port(i, 7001)})
+		}
+		c, err := l.form(ctx, groups, members, "--insecure")
+		if err != nil {
+			return nil, err
+		}
+		c.wire = w
+		return c, nil
+	}
+}
+
+// member is a node to be: the tool that starts it, and where it listens.
+type member struct{ tool, native, peer string }
+
+// form starts the nodes and waits until all groups are led.
+func (l *lab) form(ctx context.Context, groups int, members []member, flags ...string) (*cluster, error) {
+	var natives, init []string
+	for i, m := range members {
+		natives = append(natives, m.native)
+		init = append(init, fmt.Sprintf("n%d=%s", i+1, m.peer))
+	}
+	c := &cluster{lab: l, loader: ringraft, loadArgs: []string{"bench", "--endpoints", strings.Join(natives, ",")}}
+	for i, m := range members {
+		dir, err := l.directory()
+		if err != nil {
+			return nil, err
+		}
+		id := "n" + strconv.Itoa(i+1)
+		args := []string{"server", "--id", id, "--data", filepath.Join(dir, "data"), "--native", m.native, "--peer", m.peer,
+			"--init", strings.Join(init, ","), "--groups", strconv.Itoa(groups)}
+		p, err := l.start(id, dir, m.tool, append(args, flags...)...)
+		if err != nil {
+			return nil, err
+		}
+		c.nodes = append(c.nodes, p)
+	}
+	return c, c.await(ctx, c.led)
 }
 
 // restart starts a killed node again, and waits until the leaders stand as they did
@@ -64,15 +100,19 @@ type status struct {
 		ID    string `json:"id"`
 		State string `json:"state"`
 	} `json:"nodes"`
-	Groups []struct {
-		ID       int    `json:"id"`
-		Leader   string `json:"leader"`
-		Replicas []struct {
-			Node string `json:"node"`
-			Role string `json:"role"`
-			Lag  int64  `json:"lag"`
-		} `json:"replicas"`
-	} `json:"groups"`
+	Groups []groupStatus `json:"groups"`
+	Meta   groupStatus   `json:"meta"`
+}
+
+type groupStatus struct {
+	ID       int    `json:"id"`
+	Leader   string `json:"leader"`
+	Term     int64  `json:"term"`
+	Replicas []struct {
+		Node string `json:"node"`
+		Role string `json:"role"`
+		Lag  int64  `json:"lag"`
+	} `json:"replicas"`
 }
 
 func (c *cluster) status(ctx context.Context) (s status, err error) {
@@ -81,6 +121,19 @@ func (c *cluster) status(ctx context.Context) (s status, err error) {
 		return s, err
 	}
 	return s, json.Unmarshal(out, &s)
+}
+
+// terms sums up the terms of all groups: it grows by one with each election at least.
+func (c *cluster) terms(ctx context.Context) (sum int64, err error) {
+	s, err := c.status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	sum = s.Meta.Term
+	for _, g := range s.Groups {
+		sum += g.Term
+	}
+	return sum, nil
 }
 
 // ask runs a verb of the command line on the cluster.

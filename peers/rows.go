@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -18,11 +17,13 @@ const (
 	rowMixed        = "mixed"
 	rowKill         = "kill"
 	rowSilence      = "silence"
+	rowSteady       = "steady"
+	rowSnapshot     = "snapshot"
 	rowIdle         = "idle"
 )
 
 func rowNames() []string {
-	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowIdle}
+	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowSteady, rowSnapshot, rowIdle}
 }
 
 func systemNames() []string { return []string{ringraft, etcd, nats, redis} }
@@ -35,6 +36,9 @@ const (
 	unsent  = "not sent"
 	cpu     = "% of a core"
 	memory  = "MB"
+
+	elections  = "elections"
+	ratioOfP99 = "ratio of p99"
 )
 
 // scenario is a system, started in one way, and what is measured of it. Cases of one
@@ -71,12 +75,16 @@ func scenarios() []scenario {
 		{rowReads, redis, "one server", startRedis, localReads(redisReads)},
 		{rowLinearizable, ringraft, "4 groups", startRingraft(4, false), []measure{linearizable(256)}},
 		{rowLinearizable, etcd, "", startEtcd, []measure{linearizable(256)}},
-		{rowMixed, ringraft, "4 groups", startRingraft(4, false), []measure{mixed(100_000, 256)}},
+		{rowMixed, ringraft, "4 groups", startRingraft(4, false), []measure{{mixedCase, mixed}}},
 		{rowKill, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGKILL", killed}}},
-		{rowSilence, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGSTOP", silenced}}},
-		{rowIdle, ringraft, "4 groups", startRingraft(4, false), []measure{{"4 groups", idle}}},
-		{rowIdle, ringraft, "16 groups", startRingraft(16, false), []measure{{"16 groups", idle}}},
-		{rowIdle, ringraft, "64 groups", startRingraft(64, false), []measure{{"64 groups", idle}}},
+		{rowSilence, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGSTOP", stopped}}},
+		{rowSilence, ringraft, "16 groups, a network of namespaces", startWired(16), cuts()},
+		{rowSteady, ringraft, "4 groups", startRingraft(4, false), []measure{{groupsCase(4), steady}}},
+		{rowSteady, ringraft, "16 groups", startRingraft(16, false), []measure{{groupsCase(16), steady}}},
+		{rowSnapshot, ringraft, "4 groups", startRingraft(4, false), []measure{{"256 clients", besideSnapshots}}},
+		{rowIdle, ringraft, "4 groups", startRingraft(4, false), []measure{{groupsCase(4), idle}}},
+		{rowIdle, ringraft, "16 groups", startRingraft(16, false), []measure{{groupsCase(16), idle}}},
+		{rowIdle, ringraft, "64 groups", startRingraft(64, false), []measure{{groupsCase(64), idle}}},
 	}
 }
 
@@ -130,74 +138,16 @@ func ringraftReads(c *cluster) []string {
 
 func redisReads(*cluster) []string { return nil }
 
-// mixed is an open loop of 90 % local reads and 10 % writes.
-func mixed(rate, clients int) measure {
-	return measure{fmt.Sprintf("90/10, %d/s offered", rate), func(ctx context.Context, c *cluster) ([]reading, error) {
-		r, err := c.load(ctx, c.lab.duration, warmup, "--reads", "90%", "--read", "local",
-			"--rate", strconv.Itoa(rate), "--clients", strconv.Itoa(clients))
-		return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}, {unsent, float64(r.Unsent)}}, err
-	}}
-}
-
 const (
-	faultClients = "64"
-	faultAfter   = 1500 * time.Millisecond // from the load's start
-	killLoad     = 4 * time.Second
-	silenceLoad  = 7 * time.Second
+	mixedRate    = "100000"
+	mixedClients = "256"
+	mixedCase    = "90/10, " + mixedRate + "/s offered"
 )
 
-// killed kills each node in turn while others write, and reads the longest gap in the
-// acknowledgements of the group for which it is longest.
-func killed(ctx context.Context, c *cluster) ([]reading, error) {
-	return c.eachFault(ctx, killLoad, func(node int) error { c.nodes[node].kill(); return nil }, c.restart)
-}
-
-// silenced does the same with nodes that stand still, and keep their connections.
-func silenced(ctx context.Context, c *cluster) ([]reading, error) {
-	stop := func(node int) error { return c.nodes[node].signal(syscall.SIGSTOP) }
-	return c.eachFault(ctx, silenceLoad, stop, func(ctx context.Context, node int) error {
-		if err := c.nodes[node].signal(syscall.SIGCONT); err != nil {
-			return err
-		}
-		return c.await(ctx, c.inPlace)
-	})
-}
-
-// eachFault brings a fault upon a node, as often as the flags say, and mends it.
-func (c *cluster) eachFault(ctx context.Context, duration time.Duration, fault func(node int) error, mend func(context.Context, int) error) ([]reading, error) {
-	var readings []reading
-	for i := range c.lab.kills {
-		node := i % len(c.nodes)
-		if err := c.await(ctx, c.inPlace); err != nil {
-			return nil, err
-		}
-		r, err := c.loadWith(ctx, duration, func() error { return fault(node) })
-		if err != nil {
-			return nil, err
-		}
-		readings = append(readings, reading{gap, r.MaxGroupGap})
-		if err := mend(ctx, node); err != nil {
-			return nil, err
-		}
-	}
-	return readings, nil
-}
-
-// loadWith puts writes on the cluster, in the midst of which the fault happens.
-func (c *cluster) loadWith(ctx context.Context, duration time.Duration, fault func() error) (loadResult, error) {
-	var r loadResult
-	ended := make(chan error, 1)
-	go func() { // ends with the load, whose time is bounded
-		var err error
-		r, err = c.load(ctx, duration, 0, "--op", "set", "--clients", faultClients)
-		ended <- err
-	}()
-	pause(ctx, faultAfter)
-	failed := fault()
-	if err := <-ended; err != nil {
-		return r, err
-	}
-	return r, failed
+// mixed is an open loop of 90 % local reads and 10 % writes.
+func mixed(ctx context.Context, c *cluster) ([]reading, error) {
+	r, err := c.load(ctx, c.lab.duration, warmup, "--reads", "90%", "--read", "local", "--rate", mixedRate, "--clients", mixedClients)
+	return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}, {unsent, float64(r.Unsent)}}, err
 }
 
 // idle reads what the nodes use while nobody asks anything.

@@ -51,6 +51,9 @@ type tally struct {
 	Seconds  float64           `json:"seconds"` // of one load
 	Figures  []*figure         `json:"figures"`
 	Ratios   []ratio           `json:"ratios"` // of medians
+	Bounds   []bound           `json:"bounds"`
+	// Skipped says what could not be measured here, and why.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // machine is where it was measured.
@@ -92,7 +95,14 @@ func (t *tally) add(s scenario, name string, r reading) {
 	f.Values = append(f.Values, math.Round(r.value*1000)/1000)
 	sorted := slices.Sorted(slices.Values(f.Values))
 	f.Min, f.Max, f.Median = sorted[0], sorted[len(sorted)-1], median(sorted)
-	t.Ratios = t.ratios()
+	t.Ratios, t.Bounds = t.ratios(), t.bounds()
+}
+
+// skip notes what could not be measured, once.
+func (t *tally) skip(what string) {
+	if !slices.Contains(t.Skipped, what) {
+		t.Skipped = append(t.Skipped, what)
+	}
 }
 
 // median returns the middle of sorted values, or the mean of the two in the middle.
@@ -138,13 +148,25 @@ func (t *tally) print(w io.Writer) error {
 		fmt.Fprintln(table, "\nRATIO OF MEDIANS\t\t\t\tTO REACH\t\t")
 	}
 	for _, r := range t.Ratios {
-		verdict := "reached"
-		if !r.Passed {
-			verdict = "missed"
-		}
-		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", r.Name, r.Ratio, r.Reach, verdict)
+		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", r.Name, r.Ratio, r.Reach, verdict(r.Passed))
+	}
+	if len(t.Bounds) > 0 {
+		fmt.Fprintln(table, "\nFIGURE\t\t\t\tAT MOST\t\t")
+	}
+	for _, b := range t.Bounds {
+		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", b.Name, b.Value, b.Most, verdict(b.Passed))
+	}
+	for _, what := range t.Skipped {
+		fmt.Fprintf(table, "\n%s\n", what)
 	}
 	return table.Flush()
+}
+
+func verdict(passed bool) string {
+	if passed {
+		return "reached"
+	}
+	return "missed"
 }
 
 // short writes a value with no more digits than say something.
