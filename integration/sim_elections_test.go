@@ -116,40 +116,72 @@ func TestSimGroupsOfADeadProcessElectAtOnce(t *testing.T) {
 	}
 }
 
+// linkFaults are what can be wrong between two nodes.
+var linkFaults = map[string]func(f *peer.Fabric, a, b string){
+	"reset":           func(f *peer.Fabric, a, b string) { f.Reset(a, b) },
+	"one-way cut":     func(f *peer.Fabric, a, b string) { f.CutOneWay(a, b) },
+	"cut":             func(f *peer.Fabric, a, b string) { f.Cut(a, b) },
+	"cut and reset":   func(f *peer.Fabric, a, b string) { f.Cut(a, b); f.Reset(a, b) },
+	"refused one way": func(f *peer.Fabric, a, b string) { f.Refuse(a, b); f.Reset(a, b) },
+	"refused":         func(f *peer.Fabric, a, b string) { f.Refuse(a, b); f.Refuse(b, a); f.Reset(a, b) },
+}
+
+// flap lets one link at a time fail, 150 times and for less than longest, and fails the
+// test if any group's term has changed anywhere at the end.
+func (c *simCluster) flap(name string, longest time.Duration) {
+	c.t.Helper()
+	nodes, before := len(c.init), map[string]map[uint64]uint64{}
+	for _, m := range c.init {
+		before[m.ID] = c.terms(m.ID)
+	}
+	random := rand.New(rand.NewPCG(uint64(nodes), 0))
+	ends := nodes
+	if strings.HasPrefix(name, "refused") {
+		ends = 2 // a node that two others find refused within a moment is gone to them
+	}
+	for range 150 {
+		order := random.Perm(ends)
+		linkFaults[name](c.fabric, c.init[order[0]].ID, c.init[order[1]].ID)
+		time.Sleep(time.Duration(random.Int64N(int64(longest))))
+		c.fabric.HealAll()
+		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+	}
+	time.Sleep(5 * time.Second)
+	for _, m := range c.init {
+		if now := c.terms(m.ID); !maps.Equal(now, before[m.ID]) {
+			c.t.Errorf("the terms on %s were %v, are %v", m.ID, before[m.ID], now)
+		}
+	}
+}
+
 // TestSimFlappingLinksElectNobody: connections break and come back, one way and both
 // ways, and dials are refused, but each process lives and most see it.
 func TestSimFlappingLinksElectNobody(t *testing.T) {
-	faults := map[string]func(f *peer.Fabric, a, b string){
-		"reset":           func(f *peer.Fabric, a, b string) { f.Reset(a, b) },
-		"one-way cut":     func(f *peer.Fabric, a, b string) { f.CutOneWay(a, b) },
-		"cut":             func(f *peer.Fabric, a, b string) { f.Cut(a, b) },
-		"cut and reset":   func(f *peer.Fabric, a, b string) { f.Cut(a, b); f.Reset(a, b) },
-		"refused one way": func(f *peer.Fabric, a, b string) { f.Refuse(a, b); f.Reset(a, b) },
-		"refused":         func(f *peer.Fabric, a, b string) { f.Refuse(a, b); f.Refuse(b, a); f.Reset(a, b) },
-	}
-	for name, fault := range faults {
-		for _, nodes := range []int{3, 5} {
-			t.Run(fmt.Sprintf("%s among %d", name, nodes), func(t *testing.T) {
+	for name := range linkFaults {
+		for _, of := range []struct{ nodes, replicas int }{{2, 1}, {3, 3}, {4, 3}, {5, 5}, {7, 7}} {
+			t.Run(fmt.Sprintf("%s among %d with %d replicas", name, of.nodes, of.replicas), func(t *testing.T) {
 				t.Parallel()
 				bubble.Test(t, func(t *testing.T) {
-					c, random := newPatientCluster(t, nodes, 4, nodes), rand.New(rand.NewPCG(uint64(nodes), 0))
-					before := c.terms("n1")
-					for range 300 {
-						order := random.Perm(nodes)
-						if strings.HasPrefix(name, "refused") {
-							order = random.Perm(2) // a node that two others find refused within a moment is gone to them
-						}
-						fault(c.fabric, c.init[order[0]].ID, c.init[order[1]].ID)
-						time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
-						c.fabric.HealAll()
-						time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
-					}
-					time.Sleep(5 * time.Second)
-					for _, m := range c.init {
-						if now := c.terms(m.ID); !maps.Equal(now, before) {
-							t.Errorf("the terms on %s were %v, are %v", m.ID, before, now)
-						}
-					}
+					newPatientCluster(t, of.nodes, 4, of.replicas).flap(name, 300*time.Millisecond)
+				})
+			})
+		}
+	}
+}
+
+// TestSimFailingLinksElectNobody: with the patience that nodes have by default, a link
+// fails for far longer than heartbeats may, but a majority hears the leader.
+func TestSimFailingLinksElectNobody(t *testing.T) {
+	for name := range linkFaults {
+		for _, of := range []struct{ nodes, replicas int }{{3, 3}, {5, 5}} {
+			t.Run(fmt.Sprintf("%s among %d with %d replicas", name, of.nodes, of.replicas), func(t *testing.T) {
+				t.Parallel()
+				bubble.Test(t, func(t *testing.T) {
+					c := newUnformedCluster(t, of.nodes, 4)
+					c.tune = func(cfg *shard.Config) { cfg.Replicas = of.replicas }
+					c.form()
+					time.Sleep(time.Minute) // leaders are the preferred ones
+					c.flap(name, 3*time.Second)
 				})
 			})
 		}
