@@ -1,9 +1,10 @@
 # Needs Go, git and make. Tools are pinned here and fetched by Go.
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 FUZZTIME ?= 10s
 
-.PHONY: run build test check check-peers check-redisclients fuzz mutants soak bench bench-build bench-peers plots clean
+.PHONY: run build test check check-peers check-redisclients fuzz mutants soak bench bench-build bench-micro bench-peers plots clean
 
 # run starts a three-node cluster on this machine; its data stays in ./.ringraft.
 run: build
@@ -62,6 +63,22 @@ PEER_ROWS = writes,groups,reads,linearizable
 MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME) -steady $(STEADY) -entries $(ENTRIES)
 bench: build bench-build
 	@$(MEASURE) -systems ringraft -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
+
+# bench-micro runs the micro-benchmarks of codec, memory, state machine and batcher, COUNT
+# times, and compares them with docs/baselines. Those are of one machine: to compare two
+# commits on another, make the baselines there at the first, by BASELINE=1. PACKAGES="op lru"
+# runs only these, BENCH=Apply only what matches. Benchmarks of seconds are left out.
+PACKAGES ?= op lru raftfsm shard
+BENCH ?= .
+COUNT ?= 10
+SLOW_BENCH = FiveMillion|BesideSnapshot
+bench-micro:
+	@mkdir -p bench-out docs/baselines
+	@set -e; for pkg in $(PACKAGES); do \
+		out=$(if $(BASELINE),docs/baselines,bench-out)/$$pkg.txt; \
+		go test -run '^$$' -bench '$(BENCH)' -skip '$(SLOW_BENCH)' -benchtime 100ms -count $(COUNT) ./$$pkg >$$out; \
+		$(if $(BASELINE),echo "$$out",go run $(BENCHSTAT) docs/baselines/$$pkg.txt $$out); \
+	done
 
 # bench-peers does the same with etcd, NATS and Redis beside it. It builds the first two
 # from the module peers, and installs Redis from Debian's packages where it is missing.
