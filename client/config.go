@@ -23,8 +23,9 @@ type Config struct {
 	// RequestTimeout bounds a call whose context has no deadline. 0 is 5 s.
 	RequestTimeout time.Duration
 	// AttemptTimeout bounds how long the first node asked may take over a call that can
-	// be repeated: then another one is asked, which has as long, since it may only name
-	// the first one, and further ones have twice the time of the one before. 0 is 500 ms.
+	// be repeated: then others are asked, even if they name it, and it is not for as long
+	// again. The second node has the same time, and further ones twice that of the one
+	// before. 0 is 500 ms.
 	AttemptTimeout time.Duration
 	// SessionTTL is how long the cluster keeps the answers to this client's writes, so
 	// that it can repeat them without doing them again, when no write of it comes. It

@@ -198,6 +198,7 @@ func (a *attempts) until(ctx context.Context) (until time.Time, early bool) {
 // noAnswer is broken without the deadline that was the attempt's only.
 func (a *attempts) noAnswer(broken error) error {
 	a.silent++
+	a.walk.avoid(a.node, a.client.cfg.AttemptTimeout)
 	if errors.Is(broken, op.ErrUnknownOutcome) {
 		return op.UnknownOutcome("node %s does not answer", a.node.node)
 	}

@@ -178,6 +178,42 @@ func TestSilentLeaderIsDoubted(t *testing.T) {
 	}
 }
 
+// TestSilentLeaderIsNotFollowedThoughOthersNameIt: until they have elected another one, they
+// are asked again and again, and the leader only once its patience is over.
+func TestSilentLeaderIsNotFollowedThoughOthersNameIt(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *Client) error{"write": add, "read": get} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				start := time.Now()
+				s.answer = func(ctx context.Context, node string, req *op.Request) (op.Result, error) {
+					switch elected := time.Since(start) >= 900*time.Millisecond; {
+					case node == "n1":
+						return silence(ctx, req.Op)
+					case !elected:
+						return op.Fail(&op.Error{Kind: op.KindWrongNode, Message: "n1 leads", Node: "n1"}), nil
+					case node != "n3":
+						return op.Fail(&op.Error{Kind: op.KindWrongNode, Message: "n3 leads", Node: "n3"}), nil
+					}
+					return op.Result{Found: true}, nil
+				}
+				if err := call(t.Context(), s.client(t, Config{BackoffMax: 50 * time.Millisecond})); err != nil {
+					t.Fatal(err)
+				}
+				asked := 0
+				for _, node := range s.trail() {
+					if node == "n1" {
+						asked++
+					}
+				}
+				if took := time.Since(start); asked != 1 || took > time.Second {
+					t.Errorf("it took %v and asked %v, want n1 once, and n3 at once when it leads", took, s.trail())
+				}
+			})
+		})
+	}
+}
+
 func TestCancelledCallReturnsAtOnce(t *testing.T) {
 	for name, script := range map[string]reply{"waiting for an answer": silence, "pausing": busy} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
@@ -149,6 +150,9 @@ type walk struct {
 	tried    uint64 // bit i: replicas[i] has been asked in this round
 	hops     int    // nodes asked since the last pause
 	named    *pool  // by the last answer, as the one to ask
+
+	silent *pool     // the last node that did not answer, if another one can be asked
+	until  time.Time // it is not asked again before, whoever names it
 }
 
 // next returns the node to ask, and nil after a round that led nowhere: then the
@@ -172,23 +176,39 @@ func (w *walk) next(g *group) *pool {
 // rest begins a new run of hops and, once all replicas have been asked, a new round.
 func (w *walk) rest() {
 	w.hops = 0
-	if w.group != nil && w.tried == 1<<len(w.group.replicas)-1 {
-		w.tried = 0
+	if w.group == nil {
+		return
+	}
+	for i, p := range w.group.replicas {
+		if w.tried&(1<<i) == 0 && !w.avoids(p) {
+			return
+		}
+	}
+	w.tried = 0
+}
+
+// avoid has a node that did not answer left alone for a while. Others name it as the
+// leader until they have elected another one, and are better asked themselves meanwhile.
+func (w *walk) avoid(p *pool, while time.Duration) {
+	if len(w.group.replicas) > 1 {
+		w.silent, w.until = p, time.Now().Add(while)
 	}
 }
 
+func (w *walk) avoids(p *pool) bool { return p == w.silent && time.Now().Before(w.until) }
+
 func (w *walk) choose() *pool {
-	if w.named != nil {
+	if w.named != nil && !w.avoids(w.named) {
 		return w.named
 	}
 	if !w.byLeader {
 		return w.leastLoaded()
 	}
-	if p := w.group.leader.Load(); !w.hasTried(p) {
+	if p := w.group.leader.Load(); !w.hasTried(p) && !w.avoids(p) {
 		return p
 	}
 	for i, p := range w.group.replicas {
-		if w.tried&(1<<i) == 0 {
+		if w.tried&(1<<i) == 0 && !w.avoids(p) {
 			return p
 		}
 	}
@@ -205,10 +225,10 @@ func (w *walk) leastLoaded() (best *pool) {
 	var ready bool
 	for i := range n {
 		at := (first + i) % n
-		if w.tried&(1<<at) != 0 {
+		p := g.replicas[at]
+		if w.tried&(1<<at) != 0 || w.avoids(p) {
 			continue
 		}
-		p := g.replicas[at]
 		load, connected := p.load()
 		if best == nil || connected && !ready || connected == ready && load < least {
 			best, least, ready = p, load, connected
