@@ -161,7 +161,9 @@ func TestFailuresHaveTheirExitCodes(t *testing.T) {
 				}
 				return &c.fault
 			})
-			if o := s.run(t, strings.Fields(c.args)...); o.code != c.code || o.err == "" || o.out != "" {
+			o := s.run(t, strings.Fields(c.args)...)
+			late := c.code == exitUnavailable && o.code == exitUnknown && strings.Contains(o.err, "ringraft resolve") // the deadline has met a write on its way
+			if o.code != c.code && !late || o.err == "" || o.out != "" {
 				t.Errorf("exit code %d, output %q, messages %q; want %d and a message alone", o.code, o.out, o.err, c.code)
 			}
 		})
