@@ -12,6 +12,11 @@ import (
 // what is committed, before it tells them with a message of its own.
 const noticeWait = 5 * time.Millisecond
 
+// noticeTries is how often a follower is told that refuses a notice, since it has not been
+// sent the entry yet: both may have waited for its connection. Each time takes twice as
+// long as the one before, all of them more than a second.
+const noticeTries = 9
+
 // notices tell followers that the last entry of a burst is committed. Raft would tell them
 // after its CommitTimeout, for which idle groups pay all the time if it is short.
 //
@@ -30,6 +35,7 @@ type notices struct {
 	at      time.Time // when last was committed
 	armed   *time.Timer
 	closed  bool
+	closing chan struct{} // closed with closed
 	sending map[raft.ServerID]bool
 	tasks   tasks
 }
@@ -38,7 +44,7 @@ type notices struct {
 type entryID struct{ index, term uint64 }
 
 func newNotices(t raft.Transport, self raft.ServerID, others func() []raft.Server, lastIndex func() uint64) *notices {
-	return &notices{transport: t, self: self, others: others, lastIndex: lastIndex, sending: map[raft.ServerID]bool{}}
+	return &notices{transport: t, self: self, others: others, lastIndex: lastIndex, closing: make(chan struct{}), sending: map[raft.ServerID]bool{}}
 }
 
 // committed notes that this replica has committed, as the leader, an entry of its own term.
@@ -80,14 +86,10 @@ func (n *notices) sendLocked() {
 	}
 }
 
-// send ends by the transport's deadline. A notice that is lost is made up for by Raft.
+// send ends by the transport's deadlines. A notice that is lost is made up for by Raft.
 func (n *notices) send(to raft.Server, e entryID) {
-	addr := []byte(n.transport.LocalAddr())
-	_ = n.transport.AppendEntries(to.ID, to.Address, &raft.AppendEntriesRequest{
-		RPCHeader:    raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.self), Addr: addr},
-		Term:         e.term,
-		PrevLogEntry: e.index, PrevLogTerm: e.term, LeaderCommitIndex: e.index,
-	}, &raft.AppendEntriesResponse{})
+	for try := 0; try < noticeTries && n.refused(to, e) && n.stands(e, noticeWait<<try); try++ {
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.sending, to.ID)
@@ -96,10 +98,37 @@ func (n *notices) send(to raft.Server, e entryID) {
 	}
 }
 
+// refused tells a follower, and reports whether it does not have the entry.
+func (n *notices) refused(to raft.Server, e entryID) bool {
+	var answer raft.AppendEntriesResponse
+	addr := []byte(n.transport.LocalAddr())
+	err := n.transport.AppendEntries(to.ID, to.Address, &raft.AppendEntriesRequest{
+		RPCHeader:    raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.self), Addr: addr},
+		Term:         e.term,
+		PrevLogEntry: e.index, PrevLogTerm: e.term, LeaderCommitIndex: e.index,
+	}, &answer)
+	return err == nil && !answer.Success && answer.Term <= e.term
+}
+
+// stands reports, after a while, whether e is still the last that there is to tell.
+func (n *notices) stands(e entryID, while time.Duration) bool {
+	select {
+	case <-time.After(while):
+	case <-n.closing:
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last == e
+}
+
 // close waits for what is under way, which ends with the transport.
 func (n *notices) close() {
 	n.mu.Lock()
-	n.closed = true
+	if !n.closed {
+		n.closed = true
+		close(n.closing)
+	}
 	if n.armed != nil {
 		n.armed.Stop()
 	}

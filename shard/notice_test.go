@@ -15,7 +15,9 @@ import (
 // noticeTransport records the appends that it is given, and answers after a while.
 type noticeTransport struct {
 	raft.Transport
-	takes time.Duration
+	takes   time.Duration
+	refuses int    // the first of them, to each follower; all others get an error
+	term    uint64 // of the refusals
 
 	mu   sync.Mutex
 	sent []sentNotice
@@ -31,11 +33,21 @@ var noticesBegan = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // as synctest's 
 
 func (t *noticeTransport) LocalAddr() raft.ServerAddress { return "n1/1/1" }
 
-func (t *noticeTransport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) error {
+func (t *noticeTransport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
 	t.mu.Lock()
 	t.sent = append(t.sent, sentNotice{id, time.Since(noticesBegan), *request})
+	told := 0
+	for _, s := range t.sent {
+		if s.to == id {
+			told++
+		}
+	}
 	t.mu.Unlock()
 	time.Sleep(t.takes)
+	if told <= t.refuses {
+		answer.Term = t.term
+		return nil
+	}
 	return errors.New("nobody cares")
 }
 
@@ -102,6 +114,45 @@ func TestNotices(t *testing.T) {
 				time.Sleep(time.Second)
 				if len(tr.all()) != told {
 					t.Error("a notice was sent after the close")
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedNoticesAreRepeated until the follower has the entry, there is another one, or
+// it follows a later leader.
+func TestRefusedNoticesAreRepeated(t *testing.T) {
+	ms := time.Millisecond
+	for name, tc := range map[string]struct {
+		refuses int
+		term    uint64
+		another time.Duration // when another entry is committed; 0 is never
+		at      []time.Duration
+	}{
+		"twice":           {2, 2, 0, []time.Duration{5 * ms, 10 * ms, 20 * ms}},
+		"for ever":        {100, 2, 0, []time.Duration{5 * ms, 10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, 1280 * ms}},
+		"by a later term": {1, 3, 0, []time.Duration{5 * ms}},
+		"until the next":  {2, 2, 14 * ms, []time.Duration{5 * ms, 10 * ms, 25 * ms}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				tr := &noticeTransport{refuses: tc.refuses, term: tc.term}
+				followers := []raft.Server{{ID: "n2/1/1"}}
+				n := newNotices(tr, "n1/1/1", func() []raft.Server { return followers }, func() uint64 { return 7 })
+				defer n.close()
+				n.committed(entryID{7, 2})
+				if tc.another > 0 {
+					time.Sleep(tc.another)
+					n.committed(entryID{7, 3})
+				}
+				time.Sleep(10 * time.Second)
+				var at []time.Duration
+				for _, s := range tr.all() {
+					at = append(at, s.after)
+				}
+				if !slices.Equal(at, tc.at) {
+					t.Errorf("it was told after %v, want %v", at, tc.at)
 				}
 			})
 		})
