@@ -13,8 +13,13 @@ func (r *reader) get() Op              { return Get{Key: r.bytes("key")} }
 // Read returns what stands at Key.
 func (o Get) Read(v View) Result {
 	rec, ok := v.Lookup(o.Key)
-	if !ok {
+	return o.Answer(rec, ok, v.Now())
+}
+
+// Answer is the result for what stood at Key at a time, in ms since the Unix epoch.
+func (Get) Answer(rec Record, found bool, now int64) Result {
+	if !found {
 		return Result{}
 	}
-	return Result{Found: true, Value: rec.Value, Version: rec.Version, TTL: untilDeadline(rec.Deadline, v.Now())}
+	return Result{Found: true, Value: rec.Value, Version: rec.Version, TTL: untilDeadline(rec.Deadline, now)}
 }

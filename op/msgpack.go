@@ -128,10 +128,10 @@ func (r *reader) fail(format string, args ...any) {
 }
 
 // take returns the next n bytes; n is checked against what is there, so a length
-// read from the wire never leads to an allocation.
+// read from the wire never leads to an allocation. After a failure nothing is there.
 func (r *reader) take(n uint64) []byte {
-	if r.err != nil || n > uint64(len(r.b)) {
-		r.fail("truncated: %d bytes wanted, %d left", n, len(r.b))
+	if n > uint64(len(r.b)) {
+		r.truncated(n)
 		return nil
 	}
 	v := r.b[:n:n]
@@ -139,23 +139,40 @@ func (r *reader) take(n uint64) []byte {
 	return v
 }
 
+func (r *reader) truncated(n uint64) { r.fail("truncated: %d bytes wanted, %d left", n, len(r.b)) }
+
 func (r *reader) tag() byte {
-	if v := r.take(1); v != nil {
-		return v[0]
+	if len(r.b) == 0 {
+		r.truncated(1)
+		return mpNil
 	}
-	return mpNil
+	t := r.b[0]
+	r.b = r.b[1:]
+	return t
 }
 
-// big returns an n-byte big-endian unsigned integer.
+// big returns an n-byte big-endian unsigned integer, n being 1, 2, 4 or 8.
 func (r *reader) big(n uint64) uint64 {
-	var v uint64
-	for _, c := range r.take(n) {
-		v = v<<8 | uint64(c)
+	v := r.take(n)
+	switch len(v) {
+	case 1:
+		return uint64(v[0])
+	case 2:
+		return uint64(binary.BigEndian.Uint16(v))
+	case 4:
+		return uint64(binary.BigEndian.Uint32(v))
+	case 8:
+		return binary.BigEndian.Uint64(v)
 	}
-	return v
+	return 0
 }
 
 func (r *reader) uint(field string) uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := r.b[0]
+		r.b = r.b[1:]
+		return uint64(v)
+	}
 	v, negative := r.integer(field)
 	if negative {
 		r.fail("%s: negative number where an unsigned one belongs", field)
