@@ -6,7 +6,7 @@
 // There is no clock, lock, goroutine or randomness, and no result depends on how
 // memory is laid out: two caches that saw the same calls are equal. One
 // goroutine at a time may write. Under the caller's read lock any number may call
-// the methods that don't; [Cache.Hint] is one of these.
+// the methods that don't; [Search.Hint] is one of these.
 //
 // All items are in chunks without pointers, by number, so the garbage collector has
 // nothing to do with them. Keys and values that a cache returns lie in these chunks: see
@@ -60,7 +60,6 @@ type Cache struct {
 	stamp          uint64
 	moved          uint64
 	sought         uint32 // the node that Seek found last, 0 if none or one was removed since
-	warmed         uint64 // what Warm has read, to no other end
 }
 
 // New returns an empty cache.
@@ -83,7 +82,7 @@ func (c *Cache) ProtectedBytes() int64 { return c.protectedBytes }
 // Stamp returns the count of moves to the young end so far, which is the last stamp given.
 func (c *Cache) Stamp() uint64 { return c.stamp }
 
-// Get returns the item at key. It does not count as a use: see [Cache.Hint] and [Cache.Touch].
+// Get returns the item at key. It does not count as a use: see [Search.Hint] and [Cache.Touch].
 func (c *Cache) Get(slot uint16, key []byte) (Item, bool) {
 	n := c.find(slot, key)
 	if n == 0 {

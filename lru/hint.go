@@ -6,18 +6,13 @@ import "sync/atomic"
 // may be lost on its way to the leader, so it must not count for ever.
 const HintExpiry = 4
 
-// Hint reports whether a read of the item at key, at second now, should be told to
+// Hint reports whether a read of the item that was found, at second now, should be told to
 // the leader: the item is old, and no read got this answer since it last moved or
 // within HintExpiry seconds. Of readers that ask at once, one gets it.
 //
 // Hints are this replica's own. They are no part of the state that replicas agree on.
-func (c *Cache) Hint(slot uint16, key []byte, now uint32) bool {
-	i := c.find(slot, key)
-	if i == 0 {
-		return false
-	}
-	n := c.nodes.at(i)
-	return n.is(flagOld) && n.hint(now)
+func (s *Search) Hint(now uint32) bool {
+	return s.node.is(flagOld) && s.node.hint(now)
 }
 
 // hint marks the node as hinted at second now, unless another hint still counts.

@@ -88,15 +88,26 @@ func (c *Cache) key(i uint32) []byte {
 }
 
 func (c *Cache) hasKey(i uint32, key []byte) bool {
-	return c.nodes.at(i).keyLen() == len(key) && string(c.key(i)) == string(key)
+	n := c.nodes.at(i)
+	return n.keyLen() == len(key) && n.hasKey(c.cell(n), key)
+}
+
+// hasKey reports whether the node, whose cell this is, has that key.
+func (n *node) hasKey(cell, key []byte) bool {
+	return n.keyLen() == len(key) && string(cell[cellHead:cellHead+len(key)]) == string(key)
 }
 
 func (c *Cache) item(i uint32) Item {
 	n := c.nodes.at(i)
+	return c.itemIn(i, n, c.cell(n))
+}
+
+// itemIn is item for who has found the node and its cell.
+func (c *Cache) itemIn(i uint32, n *node, cell []byte) Item {
 	start := cellHead + n.keyLen()
 	end := start + n.valueLen()
 	return Item{
-		Value: c.cell(n)[start:end:end], Version: n.version, Deadline: c.deadline(i),
+		Value: cell[start:end:end], Version: n.version, Deadline: c.deadline(i),
 		Protected: n.is(flagProtected), Stamp: n.stamp,
 	}
 }

@@ -188,17 +188,22 @@ func (f *FSM) ReadInto(b []byte, o op.Read, clock int64, hint func(key []byte)) 
 }
 
 func (f *FSM) readLocked(b []byte, o op.Read, clock int64, hint func(key []byte)) (op.Result, []byte) {
-	if mutant.LocalClock {
-		f.state.time = max(f.state.time, clock)
-	}
 	v := f.views.Get().(*view)
-	*v = view{state: f.state, now: max(f.state.time, clock), hint: hint}
+	*v = view{state: f.state, now: f.nowLocked(clock), hint: hint}
 	res := o.Read(v)
 	*v = view{}
 	f.views.Put(v)
 	res.Index = f.applied.Load()
 	(*values)(&b).ownAll(&res)
 	return res, b
+}
+
+// nowLocked is the time of a read by a node's clock.
+func (f *FSM) nowLocked(clock int64) int64 {
+	if mutant.LocalClock {
+		f.state.time = max(f.state.time, clock)
+	}
+	return max(f.state.time, clock)
 }
 
 // ReadWhole is Read for callers who must not see half of a transaction: where one is

@@ -17,15 +17,9 @@ type view struct {
 func (v *view) Now() int64 { return v.now }
 
 func (v *view) Lookup(key []byte) (op.Record, bool) {
-	slot := op.SlotOf(key)
-	rec, ok := v.state.lookup(slot, key, v.now)
-	if ok && v.hint != nil && v.state.cache.Hint(slot, key, uint32(v.now/1000)) {
-		v.hint(key)
-		if mutant.LocalTouch {
-			v.state.touch(key)
-		}
-	}
-	return rec, ok
+	var search lru.Search
+	search.Begin(v.state.cache, op.SlotOf(key), key)
+	return v.state.read(&search, v.now, key, v.hint)
 }
 
 func (v *view) Decision(id []byte) (op.Decision, bool) { return v.state.Decision(id) }
@@ -36,6 +30,21 @@ func (v *view) Page(slot uint16, after, prefix []byte, limit, look int) ([]op.Ke
 
 // past reports whether deadline has come by now. A deadline of 0 never does.
 func past(deadline, now int64) bool { return deadline != 0 && deadline <= now }
+
+// read returns what the search for key finds at a time, and gives a hint where that is due.
+func (s *state) read(search *lru.Search, now int64, key []byte, hint func(key []byte)) (op.Record, bool) {
+	it, ok := search.Item()
+	if !ok || past(it.Deadline, now) {
+		return op.Record{}, false
+	}
+	if hint != nil && search.Hint(uint32(now/1000)) {
+		hint(key)
+		if mutant.LocalTouch {
+			s.touch(key)
+		}
+	}
+	return record(it), true
+}
 
 func (s *state) lookup(slot uint16, key []byte, now int64) (op.Record, bool) {
 	it, ok := s.cache.Get(slot, key)
