@@ -266,7 +266,7 @@ func (c *simCluster) ask(id string, req op.Request) op.Result {
 	}
 	reply := make(replyChan, 1)
 	req.Raw = op.AppendCommand(nil, req.Command())
-	s.node.Serve(req, reply)
+	serveOrLookUp(s.node, req, reply)
 	return <-reply
 }
 

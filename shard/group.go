@@ -30,6 +30,7 @@ type group struct {
 	freshness *freshness
 	sessions  *rounds[sessionRead]
 	hints     *hints
+	hint      func(key []byte) // hints.add
 	touches   *touches
 
 	moving      sync.Mutex   // held by the one attempt to hand over
@@ -79,6 +80,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 	g.reads = newReadIndex(r, g.confirm, g.elsewhere, g.freshness.prove, n.cfg.Timing.ReadIndex)
 	g.sessions = newRounds(g.sessionRound)
 	g.hints = newHints(g.sendHints)
+	g.hint = g.hints.add
 	return g, nil
 }
 

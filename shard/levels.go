@@ -50,7 +50,7 @@ func (g *group) read(o op.Read, level op.Level, bound uint64, reply op.Replier) 
 // used again, since reply keeps nothing.
 func (g *group) readNow(o op.Read, reply op.Replier) {
 	lent := g.node.values.Get().(*[]byte)
-	res, memory := g.fsm.ReadInto((*lent)[:0], o, g.node.cfg.Clock(), g.hints.add)
+	res, memory := g.fsm.ReadInto((*lent)[:0], o, g.node.cfg.Clock(), g.hint)
 	reply.Reply(res)
 	if cap(memory) <= keptMemory {
 		*lent = memory
@@ -71,12 +71,15 @@ func (g *group) readSession(o op.Read, bound uint64, reply op.Replier) {
 	switch {
 	case bound == 0:
 		g.read(o, op.Local, 0, reply)
-	case mutant.SessionAtOnce || g.fsm.Applied() >= bound:
+	case g.shows(bound):
 		g.readNow(o, reply)
 	case !g.sessions.add(sessionRead{bound, o, reply}):
 		reply.Reply(op.Fail(g.behind("has too many session reads waiting, or is stopping")))
 	}
 }
+
+// shows reports whether the state has reached bound, which is over 0.
+func (g *group) shows(bound uint64) bool { return mutant.SessionAtOnce || g.fsm.Applied() >= bound }
 
 // sessionRound gives all who wait the same patience, and answers the lowest bounds first.
 func (g *group) sessionRound(ctx context.Context, waiting []sessionRead) {

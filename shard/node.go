@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/placement"
+	"github.com/ringraft/ringraft/raftfsm"
 )
 
 // Node hosts the replicas that the cluster map gives it. New makes one; Start joins
@@ -40,6 +41,7 @@ type Node struct {
 	forwarded  chan struct{} // bounds the requests of other nodes being served
 	txns       chan struct{} // bounds the transactions that are coordinated here
 	values     sync.Pool     // of *[]byte, for the values of one answer each
+	lookups    sync.Pool     // of *raftfsm.Lookups, for their memory
 	mapKick    chan struct{}
 	flusher    *flusher
 	snapshots  snapshotPace
@@ -67,6 +69,7 @@ func New(cfg Config) (*Node, error) {
 		forwarded:    make(chan struct{}, maxForwarded),
 		txns:         make(chan struct{}, maxTxns),
 		values:       sync.Pool{New: func() any { return new([]byte) }},
+		lookups:      sync.Pool{New: func() any { return new(raftfsm.Lookups) }},
 		mapKick:      make(chan struct{}, 1),
 		flusher:      newFlusher(),
 		failed:       make(chan error, 1),
