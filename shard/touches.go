@@ -11,7 +11,7 @@ import (
 const (
 	// hintBatch hints leave a node together, or those of hintDelay.
 	hintBatch = 256
-	hintDelay = 5 * time.Millisecond
+	hintDelay = 20 * time.Millisecond
 	// touchesPerEntry is how many touches an entry carries; one with more
 	// operations carries as many as operations.
 	touchesPerEntry = 64
