@@ -51,3 +51,16 @@ func benchmarkLoopback(b *testing.B, callers int, req *op.Request, res op.Result
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
+
+// BenchmarkLookups is 16 lookups in one burst, over loopback, from a handler that answers at
+// once: what the way to the handler costs, on both ends.
+func BenchmarkLookups(b *testing.B) {
+	ask := asking(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := ask(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(16*b.N), "ns/lookup")
+}

@@ -54,7 +54,7 @@ func (cfg ConnConfig) withDefaults() (ConnConfig, error) {
 // stays so; dial another one.
 type Conn struct {
 	cfg    ConnConfig
-	conn   net.Conn
+	conn   *stream.Socket
 	frames frameReader // the reader's
 	armed  bool        // the reader's: conn has a read deadline
 	writer *stream.BurstWriter
@@ -89,17 +89,18 @@ func Dial(ctx context.Context, addr string, cfg ConnConfig) (*Conn, error) {
 }
 
 func newConn(conn net.Conn, cfg ConnConfig) *Conn {
+	socket := stream.NewSocket(conn)
 	c := &Conn{
 		cfg:  cfg,
-		conn: conn,
+		conn: socket,
 		done: make(chan struct{}),
 		sent: make(map[uint32]*call),
 	}
 	c.patrol = time.AfterFunc(time.Hour, c.patrolNow)
 	c.patrol.Stop()
-	c.writer = stream.NewBurstWriter(conn, cfg.WriteTimeout, c.take)
+	c.writer = stream.NewBurstWriter(socket, cfg.WriteTimeout, c.take)
 	c.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
-	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm, Reuse: true}, kindResponse, kindGoodbye}
+	c.frames = frameReader{stream.Reader{Src: socket, Arm: c.arm}, kindResponse, kindGoodbye}
 	c.wg.Go(func() { c.fail(c.read()) })
 	c.wg.Go(func() {
 		if err := c.writer.Run(); err != nil {

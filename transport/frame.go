@@ -115,3 +115,22 @@ func (h *header) verify(body []byte) error {
 	}
 	return nil
 }
+
+// parseRequest returns the request that b begins with, if all of it has come and it is
+// sound, and the size of its frame.
+func parseRequest(b []byte) (id uint32, body []byte, size int, ok bool) {
+	if len(b) < headerSize {
+		return 0, nil, 0, false
+	}
+	length := binary.BigEndian.Uint32(b)
+	if length < minLength || length > uint32(len(b)-lengthSize) {
+		return 0, nil, 0, false
+	}
+	h, err := parseHeader(b, kindRequest, kindRequest)
+	if err != nil {
+		return 0, nil, 0, false
+	}
+	size = lengthSize + int(length)
+	body = b[headerSize:size]
+	return h.id, body, size, h.verify(body) == nil
+}

@@ -55,7 +55,7 @@ func TestFramesSurviveAnyCutting(t *testing.T) {
 			rapid.IntRange(stream.BlockSize-headerSize-2, stream.BlockSize+2),
 			rapid.IntRange(stream.LongStep-headerSize-2, 5*stream.LongStep),
 		), 1, 20).Draw(t, "sizes")
-		reuse := rapid.Bool().Draw(t, "reuse")
+		keeps := rapid.Bool()
 		var sent []byte
 		var want [][]byte
 		for i, size := range sizes {
@@ -67,8 +67,7 @@ func TestFramesSurviveAnyCutting(t *testing.T) {
 		}
 		pieces := rapid.SampledFrom([]int{1, 7, 1000, stream.BlockSize, 1 << 20})
 		fr := newClientReader(&meter{t: t, left: sent, pieces: func() int { return pieces.Draw(t, "piece") }})
-		fr.Reuse = reuse
-		var got [][]byte
+		kept := map[int][]byte{}
 		for i := range want {
 			f, err := fr.next()
 			if err != nil || f.id != uint32(i) || f.kind != kindResponse {
@@ -77,14 +76,17 @@ func TestFramesSurviveAnyCutting(t *testing.T) {
 			if !bytes.Equal(f.body, want[i]) {
 				t.Fatalf("frame %d: body of %d bytes differs from the one of %d sent", i, len(f.body), len(want[i]))
 			}
-			got = append(got, f.body)
+			if keeps.Draw(t, "keep") {
+				fr.Keep()
+				kept[i] = f.body
+			}
 		}
 		if f, err := fr.next(); err != io.EOF {
 			t.Fatalf("after the last frame: id %d, err %v; want io.EOF", f.id, err)
 		}
-		for i := range got {
-			if !reuse && !bytes.Equal(got[i], want[i]) {
-				t.Fatalf("body %d was overwritten by later frames", i)
+		for i, body := range kept {
+			if !bytes.Equal(body, want[i]) {
+				t.Fatalf("body %d, which was to be kept, was overwritten by later frames", i)
 			}
 		}
 	})
@@ -175,9 +177,8 @@ func FuzzFrameReader(f *testing.F) {
 	f.Add(one[:len(one)-1], byte(255), true)
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), byte(9), false)
 	f.Add([]byte{1, 0, 0, 0, 1, 2, 0, 0}, byte(1), false)
-	f.Fuzz(func(t *testing.T, sent []byte, piece byte, reuse bool) {
+	f.Fuzz(func(t *testing.T, sent []byte, piece byte, keep bool) {
 		fr := newClientReader(&meter{t: t, left: sent, pieces: func() int { return 1 + int(piece) }})
-		fr.Reuse = reuse
 		rest := sent
 		for {
 			got, err := fr.next()
@@ -186,6 +187,9 @@ func FuzzFrameReader(f *testing.F) {
 					t.Fatalf("io.EOF with %d bytes left over", len(rest))
 				}
 				return
+			}
+			if keep {
+				fr.Keep()
 			}
 			again := append(begin(nil), got.body...)
 			seal(again, got.kind, got.id)

@@ -3,10 +3,17 @@ package transport
 import "github.com/ringraft/ringraft/internal/stream"
 
 // frameReader splits a stream into frames, one read for as many as have come. A frame's
-// body stays valid, unless the stream's memory is reused.
+// body stays valid if it is kept, else until the next one is asked for.
 type frameReader struct {
 	stream.Reader
 	least, most kind // the frame types that may come
+}
+
+// wait returns when something of the next frame has come, with an error as next does.
+func (fr *frameReader) wait() error {
+	fr.Begin()
+	_, err := fr.Peek(1)
+	return err
 }
 
 // next returns the next frame. Its error is a *frameError or one of the stream's; after

@@ -37,8 +37,12 @@ func TestSilenceEndsAConnection(t *testing.T) {
 				if res.Err == nil || res.Err.Field != tc.field {
 					t.Errorf("goodbye = %+v, want one that names %q", res.Err, tc.field)
 				}
-				if took := time.Since(start); took != tc.after {
-					t.Errorf("it came after %v, want %v", took, tc.after)
+				late := tc.after / 32
+				if tc.field != "" {
+					late = 0 // only an idle connection may last longer
+				}
+				if took := time.Since(start); took < tc.after || took > tc.after+late {
+					t.Errorf("it came after %v, want %v, or %v more", took, tc.after, late)
 				}
 				c.wantEnd()
 			})

@@ -12,7 +12,7 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
-// Handler answers requests.
+// Handler answers requests. It may be a [Looker], too.
 type Handler interface {
 	// Serve takes a request and must not block; the answer may be given later and
 	// from any goroutine, and must be given once. A connection's requests come one
@@ -40,7 +40,7 @@ type ServerConfig struct {
 	// with a short error instead. 0: 4 MiB.
 	MaxUnsent int
 
-	IdleTimeout  time.Duration // without a request, all being answered; 0: 10 minutes
+	IdleTimeout  time.Duration // without a request, all being answered, or a part in 32 longer; 0: 10 minutes
 	FrameTimeout time.Duration // from the first to the last byte of a frame; 0: 30 s
 	WriteTimeout time.Duration // for a write of which nothing leaves; 0: 10 s
 	// DrainTimeout is how long a connection that ends waits for the answers to the

@@ -21,10 +21,12 @@ const unsentFactor = 16
 // calls the handler; a second one, which Run starts and waits for, writes.
 type serverConn struct {
 	cfg     *ServerConfig
-	conn    net.Conn
+	conn    *stream.Socket
 	log     *slog.Logger
 	frames  frameReader // the reader's
+	speaks  bool        // the reader's: a frame has come
 	answers []answer    // the reader's: not yet handed out
+	lookups *lookups    // the reader's; nil: the handler takes none
 	writer  *stream.BurstWriter
 
 	mu         sync.Mutex
@@ -42,12 +44,15 @@ type serverConn struct {
 func newServerConn(cfg *ServerConfig, conn net.Conn) *serverConn {
 	c := &serverConn{
 		cfg:  cfg,
-		conn: conn,
+		conn: stream.NewSocket(conn),
 		log:  cfg.Logger.With("remote", conn.RemoteAddr()),
 	}
-	c.writer = stream.NewBurstWriter(conn, cfg.WriteTimeout, c.take)
+	c.writer = stream.NewBurstWriter(c.conn, cfg.WriteTimeout, c.take)
 	c.ready.L = &c.mu
-	c.frames = frameReader{stream.Reader{Src: conn, Arm: c.arm}, kindRequest, kindRequest}
+	c.frames = frameReader{stream.Reader{Src: c.conn, Arm: c.arm}, kindRequest, kindRequest}
+	if looker, ok := cfg.Handler.(Looker); ok {
+		c.lookups = newLookups(looker)
+	}
 	return c
 }
 
@@ -60,25 +65,66 @@ func (c *serverConn) Run() {
 	c.finish(reason)
 	writer.Wait()
 	if reason != nil {
-		stream.Linger(c.conn)
+		stream.Linger(c.conn.Conn)
 	}
 }
 
 // read hands requests to the handler until no more can or may be read. It returns
 // the reason to tell the client, nil if it is gone.
 func (c *serverConn) read() *op.Error {
-	for first := true; ; first = false {
-		f, err := c.frames.next()
+	for {
+		f, err := c.next()
 		if err != nil {
 			if c.isBusy(err) {
 				continue
 			}
-			return c.judge(err, first)
+			return c.judge(err)
 		}
+		c.speaks = true
 		if ending := c.admit(); ending != nil {
 			return ending
 		}
+		c.frames.Keep()
 		c.serve(f)
+	}
+}
+
+// lookUp answers the lookups that have come, and reports whether there were any.
+func (c *serverConn) lookUp() bool {
+	if c.lookups == nil || !c.lookups.gather(c.frames.Unread()) || !c.hasTime() {
+		return false
+	}
+	size := c.lookups.run()
+	c.frames.Skip(size)
+	c.speaks = c.speaks || size > 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.gaveUp && !c.sealed {
+		c.out = append(c.out, c.lookups.out...)
+	}
+	return size > 0
+}
+
+// hasTime reports whether the reader may work on at once, and notes that it does.
+func (c *serverConn) hasTime() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != nil || c.unanswered >= c.cfg.MaxPending || c.unsent() >= c.cfg.MaxUnsent {
+		return false
+	}
+	c.busy = true
+	return true
+}
+
+// next returns the next frame, after it has answered the lookups in front of it.
+func (c *serverConn) next() (frame, error) {
+	for {
+		if err := c.frames.wait(); err != nil {
+			return frame{}, err
+		}
+		if !c.lookUp() {
+			return c.frames.next()
+		}
 	}
 }
 
@@ -100,24 +146,28 @@ func badRequest(err error) *op.Error {
 	return op.Invalid("request", "%v", err)
 }
 
-// arm sets the deadline of the next read.
+// arm sets the deadline of the next read, and sends what is to be read before it.
 func (c *serverConn) arm(started bool) error {
-	timeout := c.cfg.IdleTimeout
-	if started {
-		timeout = c.cfg.FrameTimeout
-	}
-	c.mu.Lock()
-	unsent := c.rest()
-	c.mu.Unlock()
+	unsent, err := c.pause(started)
 	if unsent {
 		c.writer.Flush()
 	}
+	return err
+}
+
+// pause prepares for a wait, and reports whether replies are to be flushed before it.
+func (c *serverConn) pause(started bool) (unsent bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending != nil {
-		return c.ending // drain has set a deadline that must stand
+	unsent = c.rest()
+	switch now := time.Now(); {
+	case c.ending != nil:
+		return unsent, c.ending // drain has set a deadline that must stand
+	case started:
+		return unsent, c.conn.SetReadDeadline(now.Add(c.cfg.FrameTimeout))
+	default:
+		return unsent, c.conn.WaitAtMost(c.cfg.IdleTimeout, now)
 	}
-	return c.conn.SetReadDeadline(time.Now().Add(timeout))
 }
 
 // isBusy reports whether a read failed only because the client waits for answers.
@@ -127,9 +177,8 @@ func (c *serverConn) isBusy(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && !c.frames.Started() && c.ending == nil && c.unanswered > 0
 }
 
-// judge turns the error of a read into the reason to tell the client. first says
-// that no frame has come before.
-func (c *serverConn) judge(err error, first bool) *op.Error {
+// judge turns the error of a read into the reason to tell the client.
+func (c *serverConn) judge(err error) *op.Error {
 	c.mu.Lock()
 	ending := c.ending
 	c.mu.Unlock()
@@ -140,7 +189,7 @@ func (c *serverConn) judge(err error, first bool) *op.Error {
 	switch {
 	case errors.As(err, &bad):
 		looks := lookalike(c.frames.Unread())
-		if first && looks != "" {
+		if !c.speaks && looks != "" {
 			c.log.Warn("a foreign protocol on the native port", "looks_like", looks)
 			return op.Invalid("protocol", "this port speaks Ringraft's native protocol; what came looks like %s", looks)
 		}

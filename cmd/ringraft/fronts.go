@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 
+	"github.com/ringraft/ringraft/op"
 	"github.com/ringraft/ringraft/shard"
 	"github.com/ringraft/ringraft/transport"
 	"github.com/ringraft/ringraft/transport/clerk"
@@ -91,12 +92,18 @@ func (fs fronts) close() error {
 	return errors.Join(errs...)
 }
 
+var _ transport.Looker = (*shard.Node)(nil)
+
 // frontNode is the node as the fronts for Redis and HTTP clients want it: the clerk writes
 // for them.
 type frontNode struct {
 	*clerk.Clerk
 	node *shard.Node
 	id   string
+}
+
+func (n frontNode) LookUp(asked []op.Lookup, answer func(i int, res *op.Result) bool) int {
+	return n.node.LookUp(asked, answer)
 }
 
 func (n frontNode) ID() string                  { return n.id }

@@ -4,7 +4,6 @@ package stream
 
 import (
 	"errors"
-	"net"
 	"os"
 	"runtime"
 	"sync"
@@ -18,7 +17,7 @@ const keptBuffer = 256 << 10
 // BurstWriter writes what gathers for a connection, all that is there in one write.
 // Its owner keeps what gathers, and runs it on a goroutine that it waits for.
 type BurstWriter struct {
-	conn    net.Conn
+	socket  *Socket
 	timeout time.Duration // for a write that makes no progress
 	take    Take
 	wake    chan struct{} // holds one token, see Signal
@@ -33,10 +32,10 @@ type BurstWriter struct {
 // before are on the socket. It may use the empty spare for what gathers next.
 type Take func(spare []byte) (burst []byte, more bool)
 
-// NewBurstWriter returns a writer to conn of what take returns. A write fails of which
+// NewBurstWriter returns a writer to socket of what take returns. A write fails of which
 // nothing leaves within timeout.
-func NewBurstWriter(conn net.Conn, timeout time.Duration, take Take) *BurstWriter {
-	return &BurstWriter{conn: conn, timeout: timeout, take: take, wake: make(chan struct{}, 1)}
+func NewBurstWriter(socket *Socket, timeout time.Duration, take Take) *BurstWriter {
+	return &BurstWriter{socket: socket, timeout: timeout, take: take, wake: make(chan struct{}, 1)}
 }
 
 // Signal tells the writer that there is something to take. It does not block.
@@ -75,7 +74,7 @@ func (w *BurstWriter) Flush() {
 	defer w.turn.Unlock()
 	if w.err == nil && len(w.left) == 0 {
 		w.next()
-		w.left = w.left[writeNow(w.conn, w.left):]
+		w.left = w.left[w.socket.WriteNow(w.left):]
 	}
 	if len(w.left) > 0 {
 		w.Signal()
@@ -116,10 +115,10 @@ func (w *BurstWriter) next() (more bool) {
 // send writes b. As long as some bytes leave within each timeout it goes on.
 func (w *BurstWriter) send(b []byte) error {
 	for {
-		if err := w.conn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
+		if err := w.socket.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 			return err
 		}
-		n, err := w.conn.Write(b)
+		n, err := w.socket.Write(b)
 		if err == nil || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}

@@ -58,7 +58,7 @@ func TestFlushWritesWithoutTheWriter(t *testing.T) {
 	t.Parallel()
 	near, far := connect(t)
 	var g gathered
-	w := NewBurstWriter(near, time.Minute, g.take)
+	w := NewBurstWriter(NewSocket(near), time.Minute, g.take)
 	for _, text := range []string{"one", "two", "three"} {
 		g.add([]byte(text))
 		w.Flush()
@@ -75,7 +75,7 @@ func TestFlushLeavesToTheWriterWhatTheSocketDoesNotTake(t *testing.T) {
 	t.Parallel()
 	near, far := connect(t)
 	var g gathered
-	w := NewBurstWriter(near, time.Minute, g.take)
+	w := NewBurstWriter(NewSocket(near), time.Minute, g.take)
 	var want []byte
 	for i := range 64 {
 		part := bytes.Repeat([]byte{byte(i)}, 1<<20)
@@ -104,7 +104,7 @@ func TestFlushAndRunShareOneStream(t *testing.T) {
 	t.Parallel()
 	near, far := connect(t)
 	var g gathered
-	w := NewBurstWriter(near, time.Minute, g.take)
+	w := NewBurstWriter(NewSocket(near), time.Minute, g.take)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run() }()
 	go func() {
@@ -137,7 +137,7 @@ func TestAFlushThatFailsEndsTheWriter(t *testing.T) {
 	t.Parallel()
 	near, _ := connect(t)
 	var g gathered
-	w := NewBurstWriter(near, time.Minute, g.take)
+	w := NewBurstWriter(NewSocket(near), time.Minute, g.take)
 	near.Close()
 	g.add([]byte("x"))
 	w.Flush()

@@ -17,24 +17,28 @@ const (
 	LongStep = 64 << 10
 )
 
-// Reader takes messages off a stream, one read for as many as have come.
+// Reader takes messages off a stream, one read for as many as have come. What Peek and
+// Take return is valid until the next call, unless it is kept.
 type Reader struct {
 	Src io.Reader
 	// Arm is called before a read that may block: once for each message whose first
 	// bytes are there (started), and before every read that waits for a new one.
 	Arm func(started bool) error
-	// Reuse says that what Peek and Take return is valid until the following call
-	// of Begin only. Without it that stays valid, and its block is never written again.
-	Reuse bool
 
 	block   []byte
+	kept    bool // the block is never written again
+	keep    bool // nor is any that the message comes to
 	r, w    int  // block[r:w] is read from Src and not yet taken
 	started bool // Arm was called for the message that is being read
 	within  bool // something of the message was taken
 }
 
 // Begin starts a new message.
-func (r *Reader) Begin() { r.started, r.within = false, false }
+func (r *Reader) Begin() { r.started, r.within, r.keep = false, false, false }
+
+// Keep says that what was taken of the message, and what will be, is to stay valid: its
+// block is never written again.
+func (r *Reader) Keep() { r.kept, r.keep = true, true }
 
 // Started reports whether Arm was called for the message that is being read.
 func (r *Reader) Started() bool { return r.started }
@@ -110,12 +114,16 @@ func (r *Reader) long(n int) ([]byte, error) {
 
 // reserve makes room behind the unread bytes for n of them in all.
 func (r *Reader) reserve(n int) {
+	if r.r == r.w && !r.kept {
+		r.r, r.w = 0, 0
+	}
 	if len(r.block)-r.w >= minRead && len(r.block)-r.r >= n {
 		return
 	}
 	block := r.block
-	if !r.Reuse || block == nil {
+	if r.kept || block == nil {
 		block = make([]byte, BlockSize)
+		r.kept = r.keep
 	}
 	r.w = copy(block, r.block[r.r:r.w])
 	r.r = 0

@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,10 +36,10 @@ type answers struct {
 // keptPlaces is after how many answers the row moves to the front of its memory.
 const keptPlaces = 1024
 
-func newAnswers(conn net.Conn, timeout time.Duration, most, mostBytes int) *answers {
+func newAnswers(socket *stream.Socket, timeout time.Duration, most, mostBytes int) *answers {
 	a := &answers{most: most, mostBytes: mostBytes, out: reply{proto: 2}}
 	a.changed.L = &a.mu
-	a.writer = stream.NewBurstWriter(conn, timeout, a.take)
+	a.writer = stream.NewBurstWriter(socket, timeout, a.take)
 	return a
 }
 
@@ -189,6 +188,26 @@ func (a *answers) work() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.busy = true
+}
+
+// ready reports whether the next answers can be given at once: none waits before them, and
+// all are wanted. Then it is work, too.
+func (a *answers) ready() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count() > 0 || a.mute || a.skip > 0 || !a.hasRoom() || a.sealed {
+		return false
+	}
+	a.busy = true
+	return true
+}
+
+// append gives answers after ready.
+func (a *answers) append(b []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.out.b = append(a.out.b, b...)
+	a.weigh()
 }
 
 // rest flushes, before the reader waits for the client.

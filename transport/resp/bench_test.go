@@ -2,12 +2,8 @@ package resp
 
 import (
 	"bytes"
-	"io"
-	"net"
 	"strings"
 	"testing"
-
-	"github.com/ringraft/ringraft/op"
 )
 
 // endless gives the same bytes again and again.
@@ -40,36 +36,17 @@ func BenchmarkRequestReader(b *testing.B) {
 }
 
 // BenchmarkGet is 16 commands in one pipeline, over loopback, from a node that answers at
-// once.
+// once, one by one or all together.
 func BenchmarkGet(b *testing.B) {
-	node := &standIn{value: make([]byte, 128)}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := NewServer(ServerConfig{Listener: l, Node: node})
-	if err != nil {
-		b.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve() }()
-	defer func() { s.Close(); <-served }()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	sent := []byte(strings.Repeat(bulks("GET", "key:000000000042"), 16))
-	r := reply{proto: 2}
-	renderValue(&r, op.Result{Found: true, Value: node.value})
-	answers := make([]byte, 16*len(r.b))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := conn.Write(sent); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(conn, answers); err != nil {
-			b.Fatal(err)
-		}
+	for name, node := range map[string]Node{"served": &standIn{value: make([]byte, 128)}, "looked-up": newLookNode()} {
+		b.Run(name, func(b *testing.B) {
+			ask := asking(b, node)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := ask(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

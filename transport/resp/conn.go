@@ -18,7 +18,7 @@ import (
 // writes what that leaves unwritten.
 type conn struct {
 	server *Server
-	conn   net.Conn
+	conn   *stream.Socket
 	id     int64
 	since  time.Time
 	log    *slog.Logger
@@ -27,13 +27,14 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	stop   context.CancelFunc
 
-	session session // the reader's
-	proto   int     // the reader's; answers has it too
-	running running // the reader's
-	spare   *answer // the reader's: a place to use again
-	multi   multi   // the reader's
-	working bool    // the reader's: it has told the answers that it works
-	closing bool    // the reader's: nothing more is read
+	session session  // the reader's
+	proto   int      // the reader's; answers has it too
+	running running  // the reader's
+	spare   *answer  // the reader's: a place to use again
+	lookups *lookups // the reader's
+	multi   multi    // the reader's
+	working bool     // the reader's: it has told the answers that it works
+	closing bool     // the reader's: nothing more is read
 
 	mu       sync.Mutex
 	label    label // for CLIENT LIST, which other connections ask for
@@ -41,13 +42,15 @@ type conn struct {
 }
 
 func newConn(s *Server, c net.Conn) *conn {
+	socket := stream.NewSocket(c)
 	x := &conn{
-		server: s, conn: c, id: s.lastID.Add(1), since: time.Now(),
-		out: newAnswers(c, s.cfg.WriteTimeout, s.cfg.MaxPending, s.cfg.MaxUnsent), session: newSession(s.cfg.Node), proto: 2,
+		server: s, conn: socket, id: s.lastID.Add(1), since: time.Now(),
+		out: newAnswers(socket, s.cfg.WriteTimeout, s.cfg.MaxPending, s.cfg.MaxUnsent), session: newSession(s.cfg.Node), proto: 2,
 	}
 	s.taken.Add(1)
 	x.log = s.cfg.Logger.With("remote", c.RemoteAddr(), "conn", x.id)
-	x.in.Reader = stream.Reader{Src: c, Arm: x.arm}
+	x.in.Reader = stream.Reader{Src: socket, Arm: x.arm}
+	x.lookups = newLookups(s.cfg.Node)
 	x.ctx, x.stop = context.WithCancel(s.ctx)
 	return x
 }
@@ -67,14 +70,14 @@ func (c *conn) Run() {
 	c.finish()
 	writer.Wait()
 	if c.ctx.Err() == nil {
-		stream.Linger(c.conn)
+		stream.Linger(c.conn.Conn)
 	}
 }
 
 // read carries out commands until no more come.
 func (c *conn) read() {
 	for !c.closing {
-		args, err := c.in.next()
+		args, err := c.next()
 		if err != nil {
 			c.judge(err)
 			return
@@ -84,6 +87,19 @@ func (c *conn) read() {
 			c.out.work()
 		}
 		c.execute(args)
+		c.out.makeRoom()
+	}
+}
+
+// next returns the next command, after it has answered the GETs in front of it.
+func (c *conn) next() ([][]byte, error) {
+	for {
+		if err := c.in.wait(); err != nil {
+			return nil, err
+		}
+		if !c.lookUp() {
+			return c.in.next()
+		}
 		c.out.makeRoom()
 	}
 }
@@ -104,10 +120,6 @@ func (c *conn) judge(err error) {
 func (c *conn) arm(started bool) error {
 	c.out.rest()
 	c.working = false
-	timeout := c.server.cfg.IdleTimeout
-	if started {
-		timeout = c.server.cfg.RequestTimeout
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {
@@ -115,7 +127,10 @@ func (c *conn) arm(started bool) error {
 	}
 	now := time.Now()
 	c.label.last = now
-	return c.conn.SetReadDeadline(now.Add(timeout))
+	if started {
+		return c.conn.SetReadDeadline(now.Add(c.server.cfg.RequestTimeout))
+	}
+	return c.conn.WaitAtMost(c.server.cfg.IdleTimeout, now)
 }
 
 // finish waits for the answers to what was taken, for DrainTimeout at most, and lets the

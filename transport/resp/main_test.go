@@ -32,6 +32,7 @@ type testNode struct {
 	held []func()                                      // carry out what is kept
 	bend func(req op.Request, res op.Result) *op.Error // replaces the answer to Do; nil for none
 	late bool                                          // the replicas here are behind
+	look func(op.Lookup) bool                          // which lookups are answered at once; nil: none
 	kept chan struct{}                                 // gets a token for each that is kept
 
 	again sync.WaitGroup // of the reads that are elsewhere
@@ -71,6 +72,23 @@ func (n *testNode) Serve(req op.Request, reply op.Replier) {
 
 func (n *testNode) Again(req op.Request, _ *op.Error, reply func(op.Result)) {
 	n.again.Go(func() { reply(n.Do(context.Background(), req)) })
+}
+
+// LookUp answers those at once that the test says.
+func (n *testNode) LookUp(asked []op.Lookup, answer func(i int, res *op.Result) bool) int {
+	for i, a := range asked {
+		if n.look == nil || n.late && a.Bound > 0 || !n.look(a) {
+			return i
+		}
+		reply := make(kept, 1)
+		n.Cluster.Serve(n.id, op.Request{Op: op.Get{Key: a.Key}, Level: op.Session, Bound: a.Bound}, reply)
+		if res := <-reply; res.Err != nil {
+			return i
+		} else if !answer(i, &res) {
+			return i + 1
+		}
+	}
+	return len(asked)
 }
 
 // release carries out the i-th of the requests that are kept.

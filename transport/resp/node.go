@@ -14,6 +14,10 @@ type Node interface {
 	// Again answers a read that Serve has refused from wherever that can be done, and does
 	// not block. It may answer with the refusal, of which it keeps a copy.
 	Again(req op.Request, refusal *op.Error, reply func(op.Result))
+	// LookUp answers the first of asked, as many as can be at once and as answer says
+	// that there is room for, in their order. It returns how many those were. answer must
+	// not block, and keeps nothing that res refers to; LookUp does not keep the keys.
+	LookUp(asked []op.Lookup, answer func(i int, res *op.Result) (more bool)) (n int)
 	// Do answers a request from wherever that can be done, until ctx ends; a write is done
 	// once. The caller owns the result's memory.
 	Do(ctx context.Context, req op.Request) op.Result

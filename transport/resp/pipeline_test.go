@@ -23,6 +23,9 @@ func TestPipelinesAnswerAsOneByOne(t *testing.T) {
 			node.Intercept(func(string, op.Request) *fakenode.Fault {
 				return &fakenode.Fault{Delay: time.Duration(rand.N(3)) * 100 * time.Microsecond}
 			})
+			if seed%2 == 0 {
+				node.look = func(op.Lookup) bool { return rand.N(4) > 0 }
+			}
 			c := connect(t, node)
 			random := rand.New(rand.NewPCG(seed, 0))
 			model := map[string]string{}

@@ -40,11 +40,19 @@ type requestReader struct {
 	size int // of the arguments of the command being read, with their cost
 }
 
+// wait returns when something of the next command has come, with an error of the stream.
+func (r *requestReader) wait() error {
+	r.Begin()
+	_, err := r.Peek(1)
+	return err
+}
+
 // next returns the arguments of the next command, at least one, in memory that is not
 // written again. Its error is a *protocolError or one of the stream's.
 func (r *requestReader) next() ([][]byte, error) {
 	for {
 		r.Begin()
+		r.Keep()
 		r.size = 0
 		first, err := r.Peek(1)
 		if err != nil {

@@ -33,7 +33,7 @@ type ServerConfig struct {
 	// is refused, for the most part before it is read. 0: 64 MiB.
 	MaxAnswer int
 
-	IdleTimeout    time.Duration // without a command; 0: 10 minutes
+	IdleTimeout    time.Duration // without a command, or a part in 32 longer; 0: 10 minutes
 	RequestTimeout time.Duration // from the first to the last byte of a command; 0: 30 s
 	WriteTimeout   time.Duration // for a write of which nothing leaves; 0: 10 s
 	CommandTimeout time.Duration // for carrying out a command; 0: 5 s

@@ -64,3 +64,28 @@ func (s *sightings) note(group, index uint64) {
 		s.at[group] = index
 	}
 }
+
+// sighting is a group's log index that an answer has shown.
+type sighting struct{ group, index uint64 }
+
+// bind sets the bounds of lookups, and in seen the groups of their keys.
+func (s *session) bind(asked []op.Lookup, seen []sighting) {
+	for i := range asked {
+		seen[i].group = s.node.Group(asked[i].Slot)
+	}
+	if s.level != op.Session {
+		return
+	}
+	s.seen.mu.RLock()
+	defer s.seen.mu.RUnlock()
+	for i := range asked {
+		asked[i].Bound = s.seen.at[seen[i].group]
+	}
+}
+
+// noteAll notes what answers have shown.
+func (s *sightings) noteAll(seen []sighting) {
+	for i := range seen {
+		s.note(seen[i].group, seen[i].index)
+	}
+}
