@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"transport/clerk":   {"op", "internal/backoff", "internal/defaults", "internal/session"},
 	"transport/peer":    {"internal/mutant"},
 	"client":            {"op", "placement", "transport", "internal/mutant", "internal/sealed", "internal/session"},
-	"bench":             {"op", "client"},
+	"bench":             {"op", "client", "internal/stream"},
 	"cmd/ringraft":      {"op", "placement", "raftfsm", "shard", "shard/storage", "transport", "transport/clerk", "transport/peer", "transport/resp", "transport/httpapi", "client", "bench", "internal/document", "internal/media", "internal/strictjson"},
 	"internal/mutant":   {},
 	"internal/sealed":   {"op"},

@@ -50,7 +50,7 @@ func (l *Load) Fill(ctx context.Context, done func(keys int)) error {
 func (l *Load) fillBatch(ctx context.Context, n, first, end int) error {
 	caller := l.Store.Caller(n)
 	defer caller.Close()
-	requests := newStream(&l.Work, first)
+	requests := newDrawer(&l.Work, first)
 	batch := make([]Request, 0, end-first)
 	for i := first; i < end; i++ {
 		batch = append(batch, Request{Key: AppendKey(nil, i), Value: requests.value()})

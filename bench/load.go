@@ -113,7 +113,7 @@ func (l *Load) watch(running context.Context, m *meter, idle <-chan struct{}) er
 func (l *Load) call(ctx, running context.Context, m *meter, p pace, n int) {
 	caller := l.Store.Caller(n)
 	defer caller.Close()
-	requests := newStream(&l.Work, n)
+	requests := newDrawer(&l.Work, n)
 	batch := make([]Request, max(1, l.Batch))
 	for running.Err() == nil {
 		taken := batch[:p.take(running, m.elapsed, batch)]

@@ -304,7 +304,7 @@ func TestSeriesCoversTheMeasurement(t *testing.T) {
 func BenchmarkClosedLoop(b *testing.B) {
 	store := slowStore{groups: 4, answer: func(*Request) error { return nil }}
 	l := Load{Store: store, Work: workload(b, 0.9, 100_000), Callers: 1, Requests: 1, Duration: time.Hour}
-	m, requests := newMeter(4), newStream(&l.Work, 0)
+	m, requests := newMeter(4), newDrawer(&l.Work, 0)
 	batch := make([]Request, 1)
 	p := newClosedLoop(1 << 60)
 	b.ReportAllocs()

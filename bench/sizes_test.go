@@ -57,7 +57,7 @@ func TestWorkloadMixes(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0, 0.1, 0.9, 1} {
 		work := workload(t, share, 100)
-		requests, reads := newStream(&work, 3), 0
+		requests, reads := newDrawer(&work, 3), 0
 		var r Request
 		for range 10_000 {
 			if requests.draw(&r); r.Read {

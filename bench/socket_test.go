@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -123,4 +124,41 @@ func TestSocketsTakeTheNodesInTurn(t *testing.T) {
 	if s.Groups() != 1 || s.Group([]byte("k")) != 0 {
 		t.Errorf("%d groups, want 1", s.Groups())
 	}
+}
+
+// TestSocketsTakeNoMemory, but for the connection.
+func TestSocketsTakeNoMemory(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := make([]Request, 16)
+	for i := range batch {
+		batch[i] = Request{Read: true, Key: []byte("bench:12345")}
+	}
+	asked := new(respDialect).append(nil, batch)
+	answers := []byte(strings.Repeat("$5\r\nvalue\r\n", len(batch)))
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		for err == nil {
+			if _, err = io.ReadFull(conn, asked); err == nil {
+				_, err = conn.Write(answers)
+			}
+		}
+		ended <- err
+	}()
+	caller := NewRESP(RESP{Nodes: []string{l.Addr().String()}, Timeout: time.Minute}).Caller(0)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		caller.Do(ctx, batch)
+		if batch[0].Err != nil {
+			t.Error(batch[0].Err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for 16 reads, want none", n)
+	}
+	caller.Close()
+	l.Close()
+	<-ended
 }

@@ -34,42 +34,47 @@ func NewWire(nodes []string, level client.Level, timeout time.Duration) (*Socket
 	case level != client.Local:
 		read = op.Request{Level: op.Bounded, Bound: uint64(level)}
 	}
-	table := crc32.MakeTable(crc32.Castagnoli)
-	return &Sockets{nodes: nodes, timeout: timeout, speak: func() dialect { return &wireDialect{read: read, table: table} }}, nil
+	return &Sockets{nodes: nodes, timeout: timeout, speak: func() dialect { return newWireDialect(read) }}, nil
 }
 
 type wireDialect struct {
-	read  op.Request // but for the key
+	head  []byte // a read's frame up to its key's length, which is of one byte
 	table *crc32.Table
 	first uint32 // id of the batch's first request
-	body  []byte // of a long answer
+	long  []byte // an answer that no buffer holds
+}
+
+// newWireDialect returns the dialect of reads like this one, but for the key.
+func newWireDialect(read op.Request) *wireDialect {
+	key := []byte{0}
+	read.Op = op.Get{Key: key}
+	head := read.AppendTo(make([]byte, frameHeader))
+	head[4], head[5] = frameVersion, frameRequest
+	return &wireDialect{head: head[:len(head)-len(key)-1], table: crc32.MakeTable(crc32.Castagnoli)}
 }
 
 // append appends the reads; a write has no place here.
 func (d *wireDialect) append(b []byte, batch []Request) []byte {
 	d.first += uint32(MaxBatch)
 	for i := range batch {
-		req := d.read
-		req.Op = op.Get{Key: batch[i].Key}
-		b = d.appendFrame(b, &req, d.first+uint32(i))
+		b = d.appendFrame(b, batch[i].Key, d.first+uint32(i))
 	}
 	return b
 }
 
-func (d *wireDialect) appendFrame(b []byte, req *op.Request, id uint32) []byte {
+func (d *wireDialect) appendFrame(b, key []byte, id uint32) []byte {
 	start := len(b)
-	var header [frameHeader]byte
-	b = req.AppendTo(append(b, header[:]...))
+	b = append(append(append(b, d.head...), byte(len(key))), key...)
 	f := b[start:]
 	binary.BigEndian.PutUint32(f, uint32(len(f)-4))
-	f[4], f[5] = frameVersion, frameRequest
 	binary.BigEndian.PutUint32(f[8:], id)
-	binary.BigEndian.PutUint32(f[12:], d.sum(f[:frameHeader], f[frameHeader:]))
+	binary.BigEndian.PutUint32(f[12:], d.sum(f))
 	return b
 }
 
-func (d *wireDialect) sum(header, body []byte) uint32 {
-	return crc32.Update(crc32.Checksum(header[4:12], d.table), d.table, body)
+// sum is the checksum of a frame.
+func (d *wireDialect) sum(f []byte) uint32 {
+	return crc32.Update(crc32.Checksum(f[4:12], d.table), d.table, f[frameHeader:])
 }
 
 // readAll reads the answers, which come in any order.
@@ -93,42 +98,37 @@ func (d *wireDialect) readAll(r *bufio.Reader, batch []Request) error {
 
 // readFrame reads one answer. The result refers to memory that the next call uses again.
 func (d *wireDialect) readFrame(r *bufio.Reader) (id uint32, res op.Result, err error) {
-	var header [frameHeader]byte
-	peeked, err := r.Peek(frameHeader)
+	header, err := r.Peek(frameHeader)
 	if err != nil {
 		return 0, res, noEnd(err)
 	}
-	copy(header[:], peeked)
-	size := int(binary.BigEndian.Uint32(header[:])) - (frameHeader - 4) // of the body
+	size := int(binary.BigEndian.Uint32(header)) + 4
 	switch {
 	case header[4] != frameVersion || header[5] != frameResponse:
 		return 0, res, fmt.Errorf("a frame of version %d and type %d came in place of an answer", header[4], header[5])
-	case size < 0 || size > op.MaxMessage:
-		return 0, res, fmt.Errorf("an answer has a body of %d bytes; the limit is %d", size, op.MaxMessage)
+	case size < frameHeader || size > frameHeader+op.MaxMessage:
+		return 0, res, fmt.Errorf("an answer has a frame of %d bytes; the limit is %d", size, frameHeader+op.MaxMessage)
 	}
-	if _, err := r.Discard(frameHeader); err != nil {
-		return 0, res, err
-	}
-	body, err := readBody(r, size, &d.body)
+	f, err := readBytes(r, size, &d.long)
 	if err != nil {
 		return 0, res, err
 	}
-	if sum := binary.BigEndian.Uint32(header[12:]); sum != d.sum(header[:], body) {
+	if sum := binary.BigEndian.Uint32(f[12:]); sum != d.sum(f) {
 		return 0, res, errors.New("an answer's checksum is wrong")
 	}
-	res, err = op.DecodeResult(body)
-	return binary.BigEndian.Uint32(header[8:]), res, err
+	res, err = op.DecodeResult(f[frameHeader:])
+	return binary.BigEndian.Uint32(f[8:]), res, err
 }
 
-// readBody returns the next size bytes, in the reader's buffer if they fit, else in *long.
-func readBody(r *bufio.Reader, size int, long *[]byte) ([]byte, error) {
+// readBytes returns the next size bytes, in the reader's buffer if they fit, else in *long.
+func readBytes(r *bufio.Reader, size int, long *[]byte) ([]byte, error) {
 	if size <= r.Size() {
-		body, err := r.Peek(size)
+		b, err := r.Peek(size)
 		if err != nil {
 			return nil, noEnd(err)
 		}
 		_, err = r.Discard(size) // the bytes stay where they are until the next read
-		return body, err
+		return b, err
 	}
 	*long = slices.Grow((*long)[:0], size)[:size]
 	_, err := io.ReadFull(r, *long)

@@ -83,14 +83,14 @@ func frameOf(d *wireDialect, id uint32, res op.Result, change func([]byte)) []by
 	binary.BigEndian.PutUint32(f, uint32(len(f)-4))
 	f[4], f[5] = frameVersion, frameResponse
 	binary.BigEndian.PutUint32(f[8:], id)
-	binary.BigEndian.PutUint32(f[12:], d.sum(f[:frameHeader], f[frameHeader:]))
+	binary.BigEndian.PutUint32(f[12:], d.sum(f))
 	if change != nil {
 		change(f)
 	}
 	return f
 }
 
-func newWireDialect(t testing.TB) *wireDialect {
+func localDialect(t testing.TB) *wireDialect {
 	t.Helper()
 	s, err := NewWire([]string{"127.0.0.1:1"}, client.Local, time.Second)
 	if err != nil {
@@ -115,11 +115,11 @@ func TestWireRefusesWhatIsNoAnswer(t *testing.T) {
 		"another version":   {[]uint32{0, 1}, func(f []byte) { f[4] = 9 }, "version 9"},
 		"goodbye":           {[]uint32{0, 1}, func(f []byte) { f[5] = 3 }, "type 3"},
 		"body changed":      {[]uint32{0, 1}, func(f []byte) { f[len(f)-1] ^= 1 }, "checksum"},
-		"length too small":  {[]uint32{0, 1}, func(f []byte) { copy(f, []byte{0, 0, 0, 3}) }, "-9 bytes"},
+		"length too small":  {[]uint32{0, 1}, func(f []byte) { copy(f, []byte{0, 0, 0, 3}) }, "a frame of 7 bytes"},
 		"length too large":  {[]uint32{0, 1}, func(f []byte) { copy(f, []byte{255, 0, 0, 0}) }, "the limit is"},
 		"longer than it is": {[]uint32{0, 1}, func(f []byte) { f[1] = 16 }, io.ErrUnexpectedEOF.Error()},
 	} {
-		d := newWireDialect(t)
+		d := localDialect(t)
 		batch := []Request{{Read: true, Key: []byte("a")}, {Read: true, Key: []byte("b")}}
 		d.append(nil, batch)
 		var stream []byte
@@ -140,12 +140,12 @@ func TestWireRefusesWhatIsNoAnswer(t *testing.T) {
 // FuzzWire checks that no stream makes the reader panic, and that what it accepts is
 // what a node would have sent.
 func FuzzWire(f *testing.F) {
-	d := newWireDialect(f)
+	d := localDialect(f)
 	f.Add(frameOf(d, 1, op.Result{Found: true, Value: []byte("v")}, nil))
 	f.Add(frameOf(d, 1, op.Fail(op.Unavailable("busy")), nil))
 	f.Add(frameOf(d, 1, op.Result{}, func(f []byte) { f[0] = 1 }))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		d := newWireDialect(t)
+		d := localDialect(t)
 		in := bytes.NewReader(stream)
 		r := bufio.NewReaderSize(in, 64)
 		id, res, err := d.readFrame(r)
@@ -160,28 +160,49 @@ func FuzzWire(f *testing.F) {
 	})
 }
 
-func BenchmarkWire(b *testing.B) {
-	d := newWireDialect(b)
+// wireRounds returns a function that encodes 16 reads and decodes their answers.
+func wireRounds(t testing.TB) func() error {
+	d := localDialect(t)
 	batch := make([]Request, 16)
+	var stream []byte
 	for i := range batch {
 		batch[i] = Request{Read: true, Key: []byte("bench:12345")}
+		value := op.Result{Index: 1 << 20, Version: 1 << 10, Found: true, Value: make([]byte, 128)}
+		stream = append(stream, frameOf(d, uint32(MaxBatch+i), value, nil)...)
 	}
-	value := op.Result{Index: 1 << 20, Version: 1 << 10, Found: true, Value: make([]byte, 128)}
 	source := bytes.NewReader(nil)
 	in := bufio.NewReaderSize(source, readBuffer)
-	var out, stream []byte
-	b.ReportAllocs()
-	for b.Loop() {
+	var out []byte
+	return func() error {
+		d.first = 0
 		out = d.append(out[:0], batch)
-		stream = stream[:0]
 		for i := range batch {
-			stream = append(stream, frameOf(d, d.first+uint32(i), value, nil)...)
 			batch[i].Err = errUnanswered
 		}
 		source.Reset(stream)
 		in.Reset(source)
-		if err := d.readAll(in, batch); err != nil {
+		return d.readAll(in, batch)
+	}
+}
+
+func TestWireTakesNoMemory(t *testing.T) {
+	round := wireRounds(t)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := round(); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for 16 reads, want none", n)
+	}
+}
+
+func BenchmarkWire(b *testing.B) {
+	round := wireRounds(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := round(); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(float64(b.Elapsed())/float64(time.Nanosecond)/float64(b.N*16), "ns/request")
 }

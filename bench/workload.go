@@ -15,19 +15,19 @@ func NewWorkload(reads float64, keys Keys, sizes Sizes) Workload {
 	return Workload{reads, keys, sizes, sizes.noise()}
 }
 
-// stream draws the requests of one caller.
-type stream struct {
+// drawer draws the requests of one caller.
+type drawer struct {
 	work   *Workload
 	random *rand.Rand
 }
 
-// newStream returns the requests of the n-th caller: the same ones in every run.
-func newStream(work *Workload, n int) *stream {
-	return &stream{work, rand.New(rand.NewPCG(uint64(n), 1))}
+// newDrawer returns the requests of the n-th caller: the same ones in every run.
+func newDrawer(work *Workload, n int) *drawer {
+	return &drawer{work, rand.New(rand.NewPCG(uint64(n), 1))}
 }
 
 // draw makes r the next request.
-func (s *stream) draw(r *Request) {
+func (s *drawer) draw(r *Request) {
 	r.Key = AppendKey(r.Key[:0], s.work.keys.draw(s.random))
 	if r.Read = s.work.reads == 1 || s.work.reads > 0 && s.random.Float64() < s.work.reads; r.Read {
 		r.Value = nil
@@ -36,7 +36,7 @@ func (s *stream) draw(r *Request) {
 	r.Value = s.value()
 }
 
-func (s *stream) value() []byte {
+func (s *drawer) value() []byte {
 	from := s.random.IntN(slack)
 	return s.work.noise[from : from+s.work.sizes.draw(s.random)]
 }
