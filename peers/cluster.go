@@ -26,6 +26,7 @@ type cluster struct {
 	loader   string   // the tool that puts load on it
 	loadArgs []string // that always go to the loader
 	wire     *wire    // between the nodes; nil where they are all on loopback
+	resp     string   // of Ringraft: where its first node speaks RESP
 }
 
 // await asks until there is no error.

@@ -16,14 +16,15 @@ const ringraft = "ringraft"
 // leaders are spread over the nodes, or all on the first.
 func startRingraft(groups int, ledByOne bool) func(context.Context, *lab) (*cluster, error) {
 	return func(ctx context.Context, l *lab) (*cluster, error) {
-		addresses, err := freeAddresses(6)
+		addresses, err := freeAddresses(7)
 		if err != nil {
 			return nil, err
 		}
 		var members []member
 		for i := range 3 {
-			members = append(members, member{ringraft, addresses[i], addresses[3+i]})
+			members = append(members, member{tool: ringraft, native: addresses[i], peer: addresses[3+i]})
 		}
+		members[0].resp = addresses[6]
 		c, err := l.form(ctx, groups, members)
 		if err != nil || !ledByOne {
 			return c, err
@@ -43,7 +44,7 @@ func startWired(groups int) func(context.Context, *lab) (*cluster, error) {
 		for i := range 3 {
 			tool := ringraft + " in " + w.name(i)
 			l.tools[tool] = command{program: "ip", args: []string{"netns", "exec", w.name(i), l.tools[ringraft].program}}
-			members = append(members, member{tool, w.port(i, 7000), w.port(i, 7001)})
+			members = append(members, member{tool: tool, native: w.port(i, 7000), peer: w.port(i, 7001)})
 		}
 		c, err := l.form(ctx, groups, members, "--insecure")
 		if err != nil {
@@ -54,8 +55,8 @@ func startWired(groups int) func(context.Context, *lab) (*cluster, error) {
 	}
 }
 
-// member is a node to be: the tool that starts it, and where it listens.
-type member struct{ tool, native, peer string }
+// member is a node to be: the tool that starts it, and where it listens; resp may be "".
+type member struct{ tool, native, peer, resp string }
 
 // form starts the nodes and waits until all groups are led.
 func (l *lab) form(ctx context.Context, groups int, members []member, flags ...string) (*cluster, error) {
@@ -64,7 +65,7 @@ func (l *lab) form(ctx context.Context, groups int, members []member, flags ...s
 		natives = append(natives, m.native)
 		init = append(init, fmt.Sprintf("n%d=%s", i+1, m.peer))
 	}
-	c := &cluster{lab: l, loader: ringraft, loadArgs: []string{"bench", "--endpoints", strings.Join(natives, ",")}}
+	c := &cluster{lab: l, loader: ringraft, loadArgs: []string{"bench", "--endpoints", strings.Join(natives, ",")}, resp: members[0].resp}
 	for i, m := range members {
 		dir, err := l.directory()
 		if err != nil {
@@ -73,6 +74,9 @@ func (l *lab) form(ctx context.Context, groups int, members []member, flags ...s
 		id := "n" + strconv.Itoa(i+1)
 		args := []string{"server", "--id", id, "--data", filepath.Join(dir, "data"), "--native", m.native, "--peer", m.peer,
 			"--init", strings.Join(init, ","), "--groups", strconv.Itoa(groups)}
+		if m.resp != "" {
+			args = append(args, "--resp", m.resp)
+		}
 		p, err := l.start(id, dir, m.tool, append(args, flags...)...)
 		if err != nil {
 			return nil, err

@@ -71,8 +71,8 @@ func scenarios() []scenario {
 		{rowGroups, ringraft, "4 groups", startRingraft(4, false), writes("4 groups, ", all...)},
 		{rowGroups, ringraft, "16 groups led by one", startRingraft(16, true), writes("16 led by one, ", all...)},
 		{rowGroups, ringraft, "16 groups", startRingraft(16, false), writes("16 spread, ", all...)},
-		{rowReads, ringraft, "one node of three", startRingraft(4, false), localReads(ringraftReads)},
-		{rowReads, redis, "one server", startRedis, localReads(redisReads)},
+		{rowReads, ringraft, "one node of three", startRingraft(4, false), append(localReads("", ringraftReads), localReads(byRESP, respReads)...)},
+		{rowReads, redis, "one server", startRedis, localReads("", redisReads)},
 		{rowLinearizable, ringraft, "4 groups", startRingraft(4, false), []measure{linearizable(256)}},
 		{rowLinearizable, etcd, "", startEtcd, []measure{linearizable(256)}},
 		{rowMixed, ringraft, "4 groups", startRingraft(4, false), []measure{{mixedCase, mixed}}},
@@ -119,11 +119,18 @@ func linearizable(clients int) measure {
 	return loaded(fmt.Sprintf("%d clients", clients), "--op", "get", "--clients", strconv.Itoa(clients))
 }
 
+// byRESP is what the names of cases begin with in which Ringraft is read as Redis is.
+const byRESP = "RESP, "
+
+func readCase(prefix string, pipeline int) string {
+	return fmt.Sprintf("%s50 connections × %d", prefix, pipeline)
+}
+
 // localReads are asked of one node, over 50 connections. args are what the system needs for that.
-func localReads(args func(*cluster) []string) []measure {
+func localReads(prefix string, args func(*cluster) []string) []measure {
 	var list []measure
 	for _, pipeline := range []int{1, 16} {
-		list = append(list, measure{fmt.Sprintf("50 connections × %d", pipeline), func(ctx context.Context, c *cluster) ([]reading, error) {
+		list = append(list, measure{readCase(prefix, pipeline), func(ctx context.Context, c *cluster) ([]reading, error) {
 			all := append(args(c), "--op", "get", "--clients", "50", "--pipeline", strconv.Itoa(pipeline))
 			return loaded("", all...).measure(ctx, c)
 		}})
@@ -135,6 +142,9 @@ func ringraftReads(c *cluster) []string {
 	first, _, _ := strings.Cut(c.loadArgs[2], ",")
 	return []string{"--read", "local", "--wire", "--endpoints", first}
 }
+
+// respReads are at level session, which a connection of Redis's protocol has.
+func respReads(c *cluster) []string { return []string{"--resp", c.resp} }
 
 func redisReads(*cluster) []string { return nil }
 
@@ -182,8 +192,8 @@ func targets() []target {
 		return key{rowWrites, fmt.Sprintf("%d clients", clients), system, opsPerS}
 	}
 	grouped := func(name string) key { return key{rowGroups, name + ", 256 clients", ringraft, opsPerS} }
-	read := func(pipeline int, system string) key {
-		return key{rowReads, fmt.Sprintf("50 connections × %d", pipeline), system, opsPerS}
+	read := func(prefix string, pipeline int, system string) key {
+		return key{rowReads, readCase(prefix, pipeline), system, opsPerS}
 	}
 	latest := func(system string) key { return key{rowLinearizable, "256 clients", system, opsPerS} }
 	var list []target
@@ -207,8 +217,10 @@ func targets() []target {
 		target{"writes, 4 groups, 256 clients, to etcd", grouped("4 groups"), write(256, etcd), 8},
 		target{"writes, 16 groups led by one to 1 group", grouped("16 led by one"), write(256, ringraft), 0.7},
 		target{"writes, 16 groups spread to 1 group", grouped("16 spread"), write(256, ringraft), 0.5},
-		target{"local reads × 1, to redis", read(1, ringraft), read(1, redis), 1},
-		target{"local reads × 16, to redis", read(16, ringraft), read(16, redis), 1.5},
+		target{"local reads × 1, to redis", read("", 1, ringraft), read("", 1, redis), 1},
+		target{"local reads × 16, to redis", read("", 16, ringraft), read("", 16, redis), 1.5},
+		target{"reads through RESP × 1, to redis", read(byRESP, 1, ringraft), read("", 1, redis), 0.8},
+		target{"reads through RESP × 16, to redis", read(byRESP, 16, ringraft), read("", 16, redis), 1},
 		target{"linearizable reads, 256 clients, to etcd", latest(ringraft), latest(etcd), 5},
 	)
 }
