@@ -24,19 +24,24 @@ func objectCommands() []subcommand {
 // objectOf answers what tell says of the value at the key, if there is one.
 func objectOf(tell func(r *reply, value []byte)) func(*conn, query, *reply) error {
 	return func(c *conn, q query, r *reply) error {
-		ctx, cancel := c.limited()
-		defer cancel()
-		res := c.do(ctx, op.Get{Key: q.args[1]})
-		switch {
-		case res.Err != nil:
-			return failureOf(res.Err)
-		case !res.Found:
-			r.null()
-		default:
-			tell(r, res.Value)
-		}
-		return nil
+		return c.found(op.Get{Key: q.args[1]}, r, func(res op.Result) { tell(r, res.Value) })
 	}
+}
+
+// found asks o, and answers by tell if something stands at its key.
+func (c *conn) found(o op.Routed, r *reply, tell func(op.Result)) error {
+	ctx, cancel := c.limited()
+	defer cancel()
+	res := c.do(ctx, o)
+	switch {
+	case res.Err != nil:
+		return failureOf(res.Err)
+	case !res.Found:
+		r.null()
+	default:
+		tell(res)
+	}
+	return nil
 }
 
 // encodingOf returns how Redis would keep a value that was set.
@@ -56,18 +61,9 @@ func memoryCommands() []subcommand {
 			if n := len(q.args); n != 2 && (n != 4 || !strings.EqualFold(string(q.args[2]), "samples")) {
 				return errSyntax
 			}
-			ctx, cancel := c.limited()
-			defer cancel()
-			res := c.do(ctx, op.Stat{Key: q.args[1]})
-			switch {
-			case res.Err != nil:
-				return failureOf(res.Err)
-			case !res.Found:
-				r.null()
-			default:
+			return c.found(op.Stat{Key: q.args[1]}, r, func(res op.Result) {
 				r.integer(int64(len(q.args[1])) + res.Number + recordCost)
-			}
-			return nil
+			})
 		}},
 		{"doctor", 2, func(_ *conn, _ query, r *reply) error { r.verbatim("Nothing to say."); return nil }},
 	}
