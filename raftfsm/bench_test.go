@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/ringraft/ringraft/op"
@@ -61,23 +62,46 @@ func BenchmarkApply(b *testing.B) {
 	benchApply(b, benchFSM(b, 1), benchEntries(func(i int) []byte { return benchKey(i * 7919) }))
 }
 
-// BenchmarkApplyThree applies the entries to three replicas in turn, as they lie on one
-// machine.
-func BenchmarkApplyThree(b *testing.B) {
-	var fs [3]*FSM
-	for i := range fs {
-		fs[i] = benchFSM(b, 1)
+// BenchmarkApplyBatches applies what a busy group's entries are to three replicas in turn,
+// as they lie on one machine: 190 sets of existing keys in any order, by sessions with so
+// many writes under way each, at a time of its own.
+func BenchmarkApplyBatches(b *testing.B) {
+	const sets, start = 190, 1 << 40
+	for _, bc := range []struct{ sessions, underWay uint64 }{{8, 32}, {1, 256}} {
+		b.Run(fmt.Sprintf("sessions=%d/under-way=%d", bc.sessions, bc.underWay), func(b *testing.B) {
+			var fs [3]*FSM
+			for i := range fs {
+				fs[i] = benchFSM(b, 1)
+				do(b, fs[i], start, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}})
+				for range bc.sessions {
+					open(b, fs[i], start)
+				}
+			}
+			random := rand.New(rand.NewPCG(1, 2))
+			entries := make([][]byte, 512)
+			for n := range entries {
+				var eb op.EntryBuilder
+				for range sets {
+					eb.Add(op.Append(make([]byte, wideHead, 256), op.Set{Key: benchKey(random.IntN(benchKeys)), Value: make([]byte, benchValue)}))
+				}
+				entries[n] = eb.Build(start, nil)
+			}
+			b.ReportAllocs()
+			next, n := uint64(0), 0
+			for b.Loop() {
+				entry := entries[n%len(entries)]
+				number(entry, sets, &next, bc.sessions, bc.underWay)
+				n++
+				binary.BigEndian.PutUint64(entry[3:], uint64(start+n)) // its time
+				for _, f := range fs {
+					if res := applyEntry(b, f, entry)[sets-1]; res.Err != nil {
+						b.Fatal(res.Err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(len(fs)*sets*n), "ns/set")
+		})
 	}
-	entries := benchEntries(func(i int) []byte { return benchKey(i * 7919) })
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		for _, f := range fs {
-			applyEntry(b, f, entries[n%len(entries)])
-		}
-		n++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(3*64*n), "ns/set")
 }
 
 // BenchmarkApplyInSessions applies entries of 64 sets of existing keys, dealt out to
@@ -103,7 +127,7 @@ func BenchmarkApplyInSessions(b *testing.B) {
 			next, n := uint64(0), 0
 			for b.Loop() {
 				entry := entries[n%len(entries)]
-				number(entry, &next, bc.sessions, bc.underWay)
+				number(entry, 64, &next, bc.sessions, bc.underWay)
 				if res := applyEntry(b, f, entry)[63]; res.Err != nil {
 					b.Fatal(res.Err)
 				}
@@ -117,10 +141,10 @@ func BenchmarkApplyInSessions(b *testing.B) {
 // wideHead is the length of a command before its operation, with numbers at full width.
 const wideHead = 1 + 3*9
 
-// number gives the entry's 64 commands, all of one length, to sessions in turn.
-func number(entry []byte, next *uint64, sessions, underWay uint64) {
+// number gives the entry's commands, all of one length, to sessions in turn.
+func number(entry []byte, commands int, next *uint64, sessions, underWay uint64) {
 	const size = wideHead + 1 + 1 + 2 + 16 + 2 + benchValue + 4
-	for at := len(entry) - 64*size; at < len(entry); at += size {
+	for at := len(entry) - commands*size; at < len(entry); at += size {
 		sequence := *next/sessions + 1
 		entry[at] = 0x94
 		for i, v := range []uint64{*next%sessions + 1, sequence, sequence - min(sequence, underWay) + 1} {
