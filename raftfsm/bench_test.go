@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/ringraft/ringraft/op"
@@ -60,48 +59,6 @@ func benchApply(b *testing.B, f *FSM, entries [][]byte) {
 // BenchmarkApply applies entries of 64 sets of existing keys.
 func BenchmarkApply(b *testing.B) {
 	benchApply(b, benchFSM(b, 1), benchEntries(func(i int) []byte { return benchKey(i * 7919) }))
-}
-
-// BenchmarkApplyBatches applies what a busy group's entries are to three replicas in turn,
-// as they lie on one machine: 190 sets of existing keys in any order, by sessions with so
-// many writes under way each, at a time of its own.
-func BenchmarkApplyBatches(b *testing.B) {
-	const sets, start = 190, 1 << 40
-	for _, bc := range []struct{ sessions, underWay uint64 }{{8, 32}, {1, 256}} {
-		b.Run(fmt.Sprintf("sessions=%d/under-way=%d", bc.sessions, bc.underWay), func(b *testing.B) {
-			var fs [3]*FSM
-			for i := range fs {
-				fs[i] = benchFSM(b, 1)
-				do(b, fs[i], start, op.Configure{Settings: op.GroupSettings{MaxBytes: 1 << 30}})
-				for range bc.sessions {
-					open(b, fs[i], start)
-				}
-			}
-			random := rand.New(rand.NewPCG(1, 2))
-			entries := make([][]byte, 512)
-			for n := range entries {
-				var eb op.EntryBuilder
-				for range sets {
-					eb.Add(op.Append(make([]byte, wideHead, 256), op.Set{Key: benchKey(random.IntN(benchKeys)), Value: make([]byte, benchValue)}))
-				}
-				entries[n] = eb.Build(start, nil)
-			}
-			b.ReportAllocs()
-			next, n := uint64(0), 0
-			for b.Loop() {
-				entry := entries[n%len(entries)]
-				number(entry, sets, &next, bc.sessions, bc.underWay)
-				n++
-				binary.BigEndian.PutUint64(entry[3:], uint64(start+n)) // its time
-				for _, f := range fs {
-					if res := applyEntry(b, f, entry)[sets-1]; res.Err != nil {
-						b.Fatal(res.Err)
-					}
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(len(fs)*sets*n), "ns/set")
-		})
-	}
 }
 
 // BenchmarkApplyInSessions applies entries of 64 sets of existing keys, dealt out to
