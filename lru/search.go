@@ -7,11 +7,11 @@ package lru
 type Search struct {
 	cache *Cache
 	slot  uint16
-	tag   uint8
 	asked uint8 // what came of the memory asked for; nobody needs it
 	key   []byte
-	leaf  *leaf // nil if the slot is empty
-	place int   // in the leaf, of the first node that may have the key; -1 if there is none
+	hash  uint64 // of the key
+	leaf  *leaf  // nil if the slot is empty
+	place int    // in the leaf, of the first node that may have the key; -1 if there is none
 	found uint32
 	node  *node  // the one found, nil if there is none
 	cell  []byte // its key and value, nil before they were asked for
@@ -25,13 +25,18 @@ const (
 	fetchBytes = 8 * cacheLine
 )
 
-// Begin begins to look for the item at key.
+// Begin begins to look for the item at key, and asks for its slot's table.
 func (s *Search) Begin(c *Cache, slot uint16, key []byte) {
-	*s = Search{cache: c, slot: slot, key: key, place: -1}
+	*s = Search{cache: c, slot: slot, key: key, hash: c.hash(key), place: -1}
 	if d := c.directory(slot); d != nil {
-		h := c.hash(key)
-		s.tag = tagOf(h)
-		s.leaf = c.leaves.at(d.leaf(h))
+		s.asked = d.depth
+	}
+}
+
+// Enter asks for the leaf.
+func (s *Search) Enter() {
+	if d := s.cache.directory(s.slot); d != nil {
+		s.leaf = s.cache.leaves.at(d.leaf(s.hash))
 		s.asked = s.leaf.length
 	}
 }
@@ -41,7 +46,7 @@ func (s *Search) Choose() {
 	if s.leaf == nil {
 		return
 	}
-	if i, ok := s.leaf.seek(s.tag, 0); ok {
+	if i, ok := s.leaf.seek(tagOf(s.hash), 0); ok {
 		s.place = i
 		s.asked = uint8(s.leaf.nodes[i])
 	}
@@ -62,10 +67,11 @@ func (s *Search) Fetch() {
 		return
 	}
 	s.cell = s.cache.cell(s.node)
+	asked := s.cell[len(s.cell)-1]
 	for i := 0; i < min(len(s.cell), fetchBytes); i += cacheLine {
-		s.asked += s.cell[i]
+		asked += s.cell[i]
 	}
-	s.asked += s.cell[len(s.cell)-1]
+	s.asked = asked
 }
 
 // fetchNeighbours asks for the nodes beside this one in the list, which change with it.
@@ -79,7 +85,7 @@ func (s *Search) fetchNeighbours() {
 // Item returns the item at key. It comes last, and is the only step that must be taken.
 func (s *Search) Item() (Item, bool) {
 	if s.cell == nil || !s.node.hasKey(s.cell, s.key) {
-		s.found = s.cache.find(s.slot, s.key)
+		s.found = s.cache.findBy(s.hash, s.slot, s.key)
 		if s.found == 0 {
 			return Item{}, false
 		}

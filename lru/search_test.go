@@ -4,6 +4,7 @@ package lru
 func (c *Cache) Hint(slot uint16, key []byte, now uint32) bool {
 	var s Search
 	s.Begin(c, slot, key)
+	s.Enter()
 	s.Choose()
 	s.Approach()
 	s.Fetch()

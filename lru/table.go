@@ -101,12 +101,14 @@ func (c *Cache) directory(slot uint16) *directory {
 }
 
 // find returns the node at key, or 0.
-func (c *Cache) find(slot uint16, key []byte) uint32 {
+func (c *Cache) find(slot uint16, key []byte) uint32 { return c.findBy(c.hash(key), slot, key) }
+
+// findBy is find for who has the key's hash.
+func (c *Cache) findBy(h uint64, slot uint16, key []byte) uint32 {
 	d := c.directory(slot)
 	if d == nil {
 		return 0
 	}
-	h := c.hash(key)
 	for l := d.leaf(h); l != 0; l = c.leaves.at(l).next {
 		leaf := c.leaves.at(l)
 		for i, ok := leaf.seek(tagOf(h), 0); ok; i, ok = leaf.seek(tagOf(h), i+1) {

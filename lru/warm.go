@@ -11,8 +11,9 @@ type Place struct {
 const warmTogether = 64
 
 // Warm reads what a change of the items at these places will read and write, and changes
-// nothing. On its way to an item a change waits for memory five times. Warm takes each step
-// of a [Search] for all items before the next step, so that the waits overlap.
+// nothing. On its way to an item a change waits for memory five times, and once more to move
+// the mark in the order of use. Warm takes each step of a [Search] for all items before the
+// next step, so that the waits overlap.
 func (c *Cache) Warm(places []Place) {
 	if len(places) < 2 {
 		return
@@ -31,13 +32,18 @@ func (c *Cache) warm(places []Place) {
 		searches[i].Begin(c, p.Slot, p.Key)
 	}
 	for i := range searches {
+		searches[i].Enter()
+	}
+	for i := range searches {
 		searches[i].Choose()
 	}
 	for i := range searches {
 		searches[i].Approach()
 	}
+	mark := c.order.mark
 	for i := range searches {
 		searches[i].fetchNeighbours()
 		searches[i].Fetch()
+		mark = c.nodes.at(mark).younger // a change moves it one node on, or not
 	}
 }

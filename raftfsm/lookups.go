@@ -90,6 +90,9 @@ func (l *Lookups) approach() {
 		a.search.Begin(a.fsm.state.cache, a.slot, a.key)
 	}
 	for i := range l.asked {
+		l.asked[i].search.Enter()
+	}
+	for i := range l.asked {
 		l.asked[i].search.Choose()
 	}
 	for i := range l.asked {
