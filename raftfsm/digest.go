@@ -35,10 +35,10 @@ const (
 )
 
 // term folds the words into one. A write changes eight terms, so this has to cost little.
-func term(words [6]uint64) uint64 {
-	h := fold(words[0]^salt0, words[1]^salt1)
-	h = fold(words[2]^h, words[3]^salt2)
-	h = fold(words[4]^h, words[5]^salt3)
+func term(a, b, c, d, e, f uint64) uint64 {
+	h := fold(a^salt0, b^salt1)
+	h = fold(c^h, d^salt2)
+	h = fold(e^h, f^salt3)
 	return fold(h^salt1, salt0)
 }
 
@@ -54,20 +54,20 @@ func itemTerms(slot uint16, key uint64, it lru.Item) uint64 {
 	if it.Protected {
 		head |= 1 << 32
 	}
-	return term([6]uint64{head, key, xxhash.Sum64(it.Value), it.Version, uint64(it.Deadline)}) + orderTerm(key, it.Stamp)
+	return term(head, key, xxhash.Sum64(it.Value), it.Version, uint64(it.Deadline), 0) + orderTerm(key, it.Stamp)
 }
 
 // orderTerm takes the key's hash.
-func orderTerm(key, stamp uint64) uint64 { return term([6]uint64{termOrder, key, stamp}) }
+func orderTerm(key, stamp uint64) uint64 { return term(termOrder, key, stamp, 0, 0, 0) }
 
 // slotTerm is 0 for a slot in which nothing was ever written.
 func slotTerm(slot uint16, version uint64) uint64 {
 	if version == 0 {
 		return 0
 	}
-	return term([6]uint64{termSlot | uint64(slot)<<8, version})
+	return term(termSlot|uint64(slot)<<8, version, 0, 0, 0, 0)
 }
 
 func groupTerm(s op.GroupSettings, time int64, stamp, opened uint64) uint64 {
-	return term([6]uint64{termGroup, uint64(s.MaxBytes), uint64(time), stamp, opened, s.Epoch})
+	return term(termGroup, uint64(s.MaxBytes), uint64(time), stamp, opened, s.Epoch)
 }

@@ -40,7 +40,7 @@ type answer struct {
 func (a answer) cost() int64 { return answerCost + int64(len(a.encoded)) }
 
 func (a answer) term(session uint64) uint64 {
-	return term([6]uint64{termAnswer, session, a.sequence, xxhash.Sum64(a.encoded)})
+	return term(termAnswer, session, a.sequence, xxhash.Sum64(a.encoded), 0, 0)
 }
 
 // result returns the answer as it was given, but for its memory.
@@ -54,7 +54,7 @@ func (a answer) result() op.Result {
 
 // term is that of the session without its answers.
 func (x *session) term() uint64 {
-	return term([6]uint64{termSession, x.id, uint64(x.ttl), uint64(x.deadline), x.floor})
+	return term(termSession, x.id, uint64(x.ttl), uint64(x.deadline), x.floor, 0)
 }
 
 // find returns the place of the answer to sequence, or where it would be put.

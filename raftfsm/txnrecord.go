@@ -151,5 +151,5 @@ func (r *txnRecord) locks() [][]byte {
 }
 
 func (r *txnRecord) term() uint64 {
-	return term([6]uint64{termTxn, xxhash.Sum64String(r.key), xxhash.Sum64(r.encoded)})
+	return term(termTxn, xxhash.Sum64String(r.key), xxhash.Sum64(r.encoded), 0, 0, 0)
 }
