@@ -34,7 +34,7 @@ const (
 	salt3 = 0x589965cc75374cc3
 )
 
-// term folds the words into one. A write changes eight terms, so this has to cost little.
+// term folds six words into one. A write changes eight terms, so this has to cost little.
 func term(a, b, c, d, e, f uint64) uint64 {
 	h := fold(a^salt0, b^salt1)
 	h = fold(c^h, d^salt2)

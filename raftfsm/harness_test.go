@@ -112,7 +112,7 @@ func dump(f *FSM) string {
 	}
 	fmt.Fprintf(&b, "sessions %d of %d, %d bytes\n", s.sessions.len(), s.sessions.opened, s.sessions.bytes)
 	for _, x := range s.sessions.copies() {
-		fmt.Fprintf(&b, "  %d ttl %d d%d floor %d %x\n", x.id, x.ttl, x.deadline, x.floor, x.answers)
+		fmt.Fprintf(&b, "  %d ttl %d d%d floor %d %x\n", x.id, x.ttl, x.deadline, x.floor, x.answers.list())
 	}
 	fmt.Fprintf(&b, "transactions %d bytes, %d parts, %d decisions, locks %q\n", s.txns.bytes, s.txns.numParts, s.txns.numDecisions,
 		slices.Sorted(maps.Keys(s.txns.locks)))

@@ -28,13 +28,13 @@ func (x modelSession) bytes() int64 {
 }
 
 func (x modelSession) check(t *rapid.T, got *session) {
-	if got == nil || got.ttl != x.ttl || got.deadline != x.deadline || got.floor != x.floor || len(got.answers) != len(x.answers) {
+	if got == nil || got.ttl != x.ttl || got.deadline != x.deadline || got.floor != x.floor || got.answers.len() != len(x.answers) {
 		t.Fatalf("session %+v, want %+v", got, x)
 	}
-	for _, a := range got.answers {
+	for _, a := range got.answers.list() {
 		res, ok := x.answers[a.sequence]
-		if !ok || !bytes.Equal(res.AppendTo(nil), a.encoded) {
-			t.Fatalf("session %d: the answer to %d is %x, want %+v", got.id, a.sequence, a.encoded, res)
+		if encoded := a.appendTo(nil); !ok || !bytes.Equal(res.AppendTo(nil), encoded) {
+			t.Fatalf("session %d: the answer to %d is %x, want %+v", got.id, a.sequence, encoded, res)
 		}
 	}
 }

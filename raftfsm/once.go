@@ -1,8 +1,6 @@
 package raftfsm
 
 import (
-	"bytes"
-
 	"github.com/ringraft/ringraft/internal/mutant"
 	"github.com/ringraft/ringraft/op"
 )
@@ -48,13 +46,13 @@ func (s *state) once(c op.Command) op.Result {
 	if c.Sequence < x.floor {
 		return op.Fail(op.Invalid("sequence", "is %d; the answers below %d are acknowledged and forgotten", c.Sequence, x.floor))
 	}
-	if place, answered := x.find(c.Sequence); answered && !mutant.ExecuteTwice {
-		return x.answers[place].result()
+	if place, answered := x.answers.find(c.Sequence); answered && !mutant.ExecuteTwice {
+		return x.answers.list()[place].result()
 	}
 	if err := s.lockOn(c.Op); err != nil {
 		return op.Fail(err) // not its answer: the repeat may find the keys unlocked
 	}
-	if len(x.answers) >= op.MaxUnacknowledged {
+	if x.answers.len() >= op.MaxUnacknowledged {
 		return op.Fail(op.Unavailable("the session has %d answers that it has not acknowledged, its limit", op.MaxUnacknowledged))
 	}
 	return s.first(x, c)
@@ -78,11 +76,11 @@ func (s *state) first(x *session, c op.Command) op.Result {
 	if full != nil && s.cache.Bytes() == before {
 		return op.Fail(full) // nothing was there to remove
 	}
-	if s.sessions.byID[x.id] != x {
+	if x.place < 0 {
 		return res // it has ended itself, which no node lets into the log
 	}
 	s.encoded = res.AppendTo(s.encoded[:0])
-	s.sessions.keep(x, answer{sequence: c.Sequence, encoded: bytes.Clone(s.encoded)})
+	s.sessions.keep(x, newAnswer(x.id, c.Sequence, s.encoded))
 	if cap(s.encoded) > answerRoom {
 		s.encoded = nil
 	}

@@ -120,7 +120,6 @@ func (r *restorer) sessions() error {
 		if err != nil {
 			return fmt.Errorf("block before byte %d: %w", r.frames.offset, err)
 		}
-		x.own()
 		if !mutant.ForgetSessions {
 			r.state.sessions.add(x)
 		}

@@ -265,7 +265,7 @@ func TestRestoreRefusesSessionsThatNoStateHas(t *testing.T) {
 	const now = 50_000
 	good := func() *session {
 		ok := (&op.Result{Version: 1}).AppendTo(nil)
-		return &session{id: 7, ttl: op.MinSessionTTL, deadline: now, floor: 3, answers: []answer{{3, ok}, {5, ok}}}
+		return &session{id: 7, ttl: op.MinSessionTTL, deadline: now, floor: 3, answers: answers{memory: []answer{newAnswer(7, 3, ok), newAnswer(7, 5, ok)}}}
 	}
 	changed := func(change func(x *session)) []byte {
 		x := good()
@@ -299,11 +299,11 @@ func TestRestoreRefusesSessionsThatNoStateHas(t *testing.T) {
 		{"a deadline that wraps", h, [][]byte{changed(func(x *session) { x.deadline = math.MinInt64 })}, "deadline -"},
 		{"floor 0", one, [][]byte{changed(func(x *session) { x.floor = 0 })}, "sequence 0"},
 		{"an acknowledged answer", one, [][]byte{changed(func(x *session) { x.floor = 4 })}, "answer to 3 comes where one to 4"},
-		{"an answer twice", one, [][]byte{changed(func(x *session) { x.answers[1].sequence = 3 })}, "answer to 3 comes where one to 4"},
-		{"no result", one, [][]byte{changed(func(x *session) { x.answers[0].encoded = []byte{0x07} })}, "the answer to 3: result"},
+		{"an answer twice", one, [][]byte{changed(func(x *session) { x.answers.memory[1].sequence = 3 })}, "answer to 3 comes where one to 4"},
+		{"no result", one, [][]byte{changed(func(x *session) { x.answers.memory[0] = newAnswer(7, 3, []byte{0x07}) })}, "the answer to 3: result"},
 		{"too many answers", one, [][]byte{changed(func(x *session) {
 			for i := range uint64(op.MaxUnacknowledged) {
-				x.answers = append(x.answers, answer{6 + i, x.answers[0].encoded})
+				x.answers.insert(x.answers.len(), answer{sequence: 6 + i, length: 1, short: [shortAnswer]byte{0x90}})
 			}
 		})}, "4098 answers"},
 		{"an answer's head cut off", one, [][]byte{plain[:len(plain)-7]}, "cut off"},

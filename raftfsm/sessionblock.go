@@ -25,15 +25,15 @@ func appendSession(b []byte, x *session) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(x.ttl))
 	b = binary.BigEndian.AppendUint64(b, uint64(x.deadline))
 	b = binary.BigEndian.AppendUint64(b, x.floor)
-	for _, a := range x.answers {
+	for _, a := range x.answers.list() {
 		b = binary.BigEndian.AppendUint64(b, a.sequence)
-		b = binary.BigEndian.AppendUint32(b, uint32(len(a.encoded)))
-		b = append(b, a.encoded...)
+		b = binary.BigEndian.AppendUint32(b, uint32(a.size()))
+		b = a.appendTo(b)
 	}
 	return b
 }
 
-// decodeSession returns the session of a block, whose memory its answers alias.
+// decodeSession returns the session of a block.
 func decodeSession(b []byte) (*session, error) {
 	if len(b) < sessionHead {
 		return nil, fmt.Errorf("%d bytes are too few for a session", len(b))
@@ -45,11 +45,11 @@ func decodeSession(b []byte) (*session, error) {
 		floor:    binary.BigEndian.Uint64(b[24:]),
 	}
 	for rest := b[sessionHead:]; len(rest) > 0; {
-		a, n, err := decodeAnswer(rest)
+		a, n, err := decodeAnswer(x.id, rest)
 		if err != nil {
 			return nil, fmt.Errorf("session %d: %w", x.id, err)
 		}
-		x.answers = append(x.answers, a)
+		x.answers.memory = append(x.answers.memory, a)
 		rest = rest[n:]
 	}
 	if err := x.check(); err != nil {
@@ -59,8 +59,8 @@ func decodeSession(b []byte) (*session, error) {
 	return x, nil
 }
 
-// decodeAnswer returns the answer that b starts with, and its length there.
-func decodeAnswer(b []byte) (answer, int, error) {
+// decodeAnswer returns the answer of a session that b starts with, and its length there.
+func decodeAnswer(session uint64, b []byte) (answer, int, error) {
 	if len(b) < answerHead {
 		return answer{}, 0, errors.New("an answer is cut off")
 	}
@@ -69,11 +69,11 @@ func decodeAnswer(b []byte) (answer, int, error) {
 	if size > uint64(len(body)) {
 		return answer{}, 0, fmt.Errorf("the answer to %d, of %d bytes, is cut off", sequence, size)
 	}
-	a := answer{sequence: sequence, encoded: body[:size:size]}
-	if _, err := op.DecodeResult(a.encoded); err != nil {
+	encoded := body[:size]
+	if _, err := op.DecodeResult(encoded); err != nil {
 		return answer{}, 0, fmt.Errorf("the answer to %d: %w", sequence, err)
 	}
-	return a, answerHead + int(size), nil
+	return newAnswer(session, sequence, encoded), answerHead + int(size), nil
 }
 
 // check refuses what no state machine of this format writes.
@@ -83,11 +83,11 @@ func (x *session) check() error {
 		return fmt.Errorf("a ttl of %d ms", x.ttl)
 	case x.floor == 0:
 		return errors.New("sequence 0 is not acknowledged")
-	case len(x.answers) > op.MaxUnacknowledged:
-		return fmt.Errorf("%d answers are over the limit, %d", len(x.answers), op.MaxUnacknowledged)
+	case x.answers.len() > op.MaxUnacknowledged:
+		return fmt.Errorf("%d answers are over the limit, %d", x.answers.len(), op.MaxUnacknowledged)
 	}
 	least := x.floor
-	for _, a := range x.answers {
+	for _, a := range x.answers.list() {
 		if a.sequence < least {
 			return fmt.Errorf("the answer to %d comes where one to %d or later belongs", a.sequence, least)
 		}

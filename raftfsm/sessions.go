@@ -40,6 +40,7 @@ func (t *sessions) add(x *session) {
 func (t *sessions) end(x *session) {
 	delete(t.byID, x.id)
 	heap.Remove(&t.ends, x.place)
+	x.place = -1
 	t.bytes -= x.bytes
 	t.sum -= x.sum
 }
@@ -59,22 +60,35 @@ func (t *sessions) use(x *session, now int64, acknowledged uint64) {
 	if deadline == x.deadline && floor == x.floor {
 		return
 	}
-	before := x.term()
-	x.deadline, x.floor = deadline, floor
-	t.count(x, 0, x.term()-before)
-	heap.Fix(&t.ends, x.place)
-	n, _ := x.find(floor)
-	for _, a := range x.answers[:n] {
-		t.count(x, -a.cost(), -a.term(x.id))
+	if deadline != x.deadline { // once per entry
+		x.deadline = deadline
+		heap.Fix(&t.ends, x.place)
 	}
-	x.answers = slices.Delete(x.answers, 0, n)
+	if floor > x.floor {
+		x.floor = floor
+		t.forget(x)
+	}
+	before := x.own
+	x.own = x.term()
+	t.count(x, 0, x.own-before)
+}
+
+// forget lets go of the answers to sequences below the floor, which are few if any.
+func (t *sessions) forget(x *session) {
+	list := x.answers.list()
+	n := 0
+	for n < len(list) && list[n].sequence < x.floor {
+		t.count(x, -list[n].cost(), -list[n].term)
+		n++
+	}
+	x.answers.drop(n)
 }
 
 // keep stores the answer to a sequence that has none.
 func (t *sessions) keep(x *session, a answer) {
-	place, _ := x.find(a.sequence)
-	x.answers = slices.Insert(x.answers, place, a)
-	t.count(x, a.cost(), a.term(x.id))
+	place, _ := x.answers.find(a.sequence)
+	x.answers.insert(place, a)
+	t.count(x, a.cost(), a.term)
 }
 
 func (t *sessions) count(x *session, bytes int64, sum uint64) {
@@ -85,12 +99,12 @@ func (t *sessions) count(x *session, bytes int64, sum uint64) {
 }
 
 // copies returns the sessions as they are, by ascending id. They share with the table
-// only the encoded answers, which never change.
+// only the encodings of long answers, which never change.
 func (t *sessions) copies() []session {
 	all := make([]session, len(t.ends))
 	for i, x := range t.ends {
 		all[i] = *x
-		all[i].answers = slices.Clone(x.answers)
+		all[i].answers = answers{memory: slices.Clone(x.answers.list())}
 	}
 	slices.SortFunc(all, func(a, b session) int { return cmp.Compare(a.id, b.id) })
 	return all

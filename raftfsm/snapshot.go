@@ -18,7 +18,7 @@ import (
 // what is saved are these, each once.
 //
 // Sessions change with every use, so they are copied when the snapshot is taken, but
-// for their encoded answers, which never change: 100 bytes each and 32 per answer. The
+// for the encodings of long answers, which never change: 100 bytes each and 48 per answer. The
 // records of transactions never change: only their list is copied.
 type snapshot struct {
 	header   header

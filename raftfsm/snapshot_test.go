@@ -279,7 +279,7 @@ func TestPersistCancelsTheSink(t *testing.T) {
 			it, _ := f.state.cache.Get(op.SlotOf([]byte("a")), []byte("a"))
 			it.Value[0]++
 		}, "digest"},
-		{"when an answer was changed in place", func(f *FSM, s *sink) { f.state.sessions.byID[1].answers[0].encoded[3]++ }, "digest"},
+		{"when an answer was changed in place", func(f *FSM, s *sink) { f.state.sessions.byID[1].answers.memory[0].short[3]++ }, "digest"},
 		{"when a session was lost", func(f *FSM, s *sink) { f.state.sessions.ends = nil }, "sessions"},
 		{"when a counter went back", func(f *FSM, s *sink) { f.state.versions[op.SlotOf([]byte("a"))]-- }, "over the slot's counter"},
 	}
