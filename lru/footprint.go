@@ -7,7 +7,7 @@ const (
 	entrySize     = 5 // of a leaf: a number and a tag
 	dueSize       = 16
 	numberSize    = 4
-	directorySize = 48
+	directorySize = 40
 )
 
 // Footprint is a replica's memory for its items. It depends on the history of the cache,

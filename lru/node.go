@@ -30,9 +30,9 @@ type node struct {
 	version        uint64
 	stamp          uint64
 	older, younger uint32 // nodes; of one in the list
+	value          uint32 // bytes, and flags: these change with the two before, so they lie beside them
 	cell           uint32 // in the class of cells that the lengths give
 	hinted         uint32 // second of the last hint, 0 if none since the last move; atomic, since readers write it
-	value          uint32 // bytes, and flags
 	key            uint16 // bytes
 	slot           uint16
 }

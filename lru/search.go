@@ -57,7 +57,7 @@ func (s *Search) Approach() {
 	if s.place >= 0 {
 		s.found = s.leaf.nodes[s.place]
 		s.node = s.cache.nodes.at(s.found)
-		s.asked = uint8(s.node.key)
+		s.asked = uint8(s.node.version) + uint8(s.node.slot) // it may lie in two cache lines
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Search) Fetch() {
 func (s *Search) fetchNeighbours() {
 	if s.node != nil {
 		nodes := &s.cache.nodes
-		s.asked += uint8(nodes.at(s.node.older).version + nodes.at(s.node.younger).version)
+		s.asked += uint8(nodes.at(s.node.older).younger + nodes.at(s.node.younger).older)
 	}
 }
 

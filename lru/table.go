@@ -17,11 +17,11 @@ const maxDepth = 31 // bits of the longest prefix
 // directory is the table of one slot. It has an entry for each value of the first depth
 // bits, which is a leaf; several entries may have the same.
 type directory struct {
-	root   uint32   // the only leaf, at depth 0; 0 if the slot is empty
-	leaves []uint32 // the entries, at other depths
-	depth  uint8
-	fully  uint32 // leaves whose depth is the directory's
+	root   uint32 // the only leaf, at depth 0; 0 if the slot is empty
 	length uint32 // items
+	depth  uint8
+	fully  uint32   // leaves whose depth is the directory's
+	leaves []uint32 // the entries, at depths over 0
 }
 
 func (d *directory) empty() bool { return d.length == 0 }

@@ -8,7 +8,7 @@ type Place struct {
 
 // warmTogether is how many items Warm looks for side by side: more than the loads that a
 // processor has under way at a time, few enough for its nearest cache.
-const warmTogether = 64
+const warmTogether = 32
 
 // Warm reads what a change of the items at these places will read and write, and changes
 // nothing. On its way to an item a change waits for memory five times, and once more to move

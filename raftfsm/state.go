@@ -90,7 +90,7 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 }
 
 // warmCommands is for how many commands at a time warm is called.
-const warmCommands = 64
+const warmCommands = 32
 
 // warm fetches the memory of the records that the commands name.
 func (s *state) warm(commands []op.Command) {
