@@ -291,18 +291,62 @@ func FuzzDecodeEntry(f *testing.F) {
 	var b op.EntryBuilder
 	b.Add(command(op.Set{Key: []byte("k"), Value: []byte("v")}))
 	f.Add(b.Build(77, [][]byte{[]byte("t")}))
+	for _, o := range samples() {
+		b.Add(command(o))
+		b.Add(command(op.Set{Key: []byte("k"), Value: []byte("v")}))
+		f.Add(b.Build(77, nil))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := op.DecodeEntry(b)
 		if err != nil {
 			return
 		}
+		var sets []op.Set
+		kept := e
+		kept.Sets = &sets
 		for n := e.Len(); n > 0; n-- {
-			if _, err := e.Next(); err != nil {
+			want, err := e.Next()
+			got, keptErr := kept.Next()
+			if (err == nil) != (keptErr == nil) {
+				t.Fatalf("error %v, with memory for sets %v", err, keptErr)
+			}
+			if err != nil {
 				return
+			}
+			if keys := op.Keys(got.Op); !reflect.DeepEqual(keys, op.Keys(want.Op)) {
+				t.Fatalf("keys %q, want those of %#v", keys, want.Op)
+			}
+			if set, ok := got.Op.(*op.Set); ok && set == &sets[len(sets)-1] {
+				got.Op = *set
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%#v, with memory for sets %#v", want, got)
 			}
 		}
 		if e.Len() != 0 {
 			t.Fatalf("%d operations left", e.Len())
 		}
 	})
+}
+
+func TestSetsOfAnEntryTakeNoMemoryButTheirs(t *testing.T) {
+	var b op.EntryBuilder
+	for range 100 {
+		b.Add(command(op.Set{Key: []byte("k"), Value: []byte("v")}))
+	}
+	encoded := b.Build(1, nil)
+	sets := make([]op.Set, 0, 100)
+	allocs := testing.AllocsPerRun(10, func() {
+		sets = sets[:0]
+		e, err := op.DecodeEntry(encoded)
+		for e.Sets = &sets; err == nil && e.Len() > 0; {
+			_, err = e.Next()
+		}
+		if err != nil || len(sets) != 100 {
+			t.Fatalf("%d sets, %v", len(sets), err)
+		}
+	})
+	if allocs > 2 {
+		t.Errorf("%v allocations, want those of the touches and of none of the sets", allocs)
+	}
 }

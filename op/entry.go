@@ -15,8 +15,12 @@ const entryFormat = 2
 type Entry struct {
 	Time    int64 // the leader's clock, ms since the Unix epoch
 	Touches [][]byte
-	ops     reader
-	count   int
+	// Sets, if it is not nil, is memory for the operations of commands that are a Set, as
+	// most are. Next appends each there, and its command's Op is a *Set, which is good until
+	// the memory is used again.
+	Sets  *[]Set
+	ops   reader
+	count int
 }
 
 // DecodeEntry returns the entry in b, which it aliases. The commands are decoded one
@@ -44,7 +48,7 @@ func (e *Entry) Len() int { return e.count }
 // Next returns the next command, whose Op is a Write. Call it Len times.
 func (e *Entry) Next() (Command, error) {
 	e.count--
-	c := e.ops.command()
+	c := e.ops.command(e.Sets)
 	if e.count == 0 {
 		if err := e.ops.done(); err != nil {
 			return Command{}, err

@@ -47,6 +47,15 @@ func anyOp(Code) bool { return true }
 
 // op reads an operation whose code is allowed.
 func (r *reader) op(allowed func(Code) bool) Op {
+	if spec := r.spec(allowed); spec != nil {
+		return spec.decode(r)
+	}
+	return nil
+}
+
+// spec reads what stands before the fields of an operation, and returns its line in the
+// table, nil if there is none that is allowed.
+func (r *reader) spec(allowed func(Code) bool) *Spec {
 	n := r.array("operation")
 	if r.err == nil && n == 0 {
 		r.fail("operation: an empty array; it starts with a code")
@@ -69,7 +78,7 @@ func (r *reader) op(allowed func(Code) bool) Op {
 		r.fail("%s: %d fields, want %d", spec.Name, n-1, spec.Fields)
 		return nil
 	}
-	return spec.decode(r)
+	return spec
 }
 
 // appendKeys and the reader's keys are the codec of a list of keys.

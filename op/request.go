@@ -76,7 +76,7 @@ func DecodeRequest(b []byte) (Request, error) {
 	req.Level = Level(level)
 	req.Bound = r.uint("bound")
 	req.Raw = r.b
-	c := r.command()
+	c := r.command(nil)
 	req.Session, req.Sequence, req.Acknowledged, req.Op = c.Session, c.Sequence, c.Acknowledged, c.Op
 	return req, r.done()
 }

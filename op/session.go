@@ -55,15 +55,23 @@ func AppendCommand(b []byte, c Command) []byte {
 	return Append(b, c.Op)
 }
 
-func (r *reader) command() Command {
+// command reads a command. For sets see Entry.Sets.
+func (r *reader) command(sets *[]Set) Command {
 	if n := r.array("command"); n != 4 {
 		r.fail("command: %d fields, want 4", n)
 		return Command{}
 	}
-	return Command{
-		Session: r.uint("session"), Sequence: r.uint("sequence"), Acknowledged: r.uint("acknowledged"),
-		Op: r.op(anyOp),
+	c := Command{Session: r.uint("session"), Sequence: r.uint("sequence"), Acknowledged: r.uint("acknowledged")}
+	spec := r.spec(anyOp)
+	switch {
+	case spec == nil:
+	case spec.Code == CodeSet && sets != nil:
+		*sets = append(*sets, r.setFields())
+		c.Op = &(*sets)[len(*sets)-1]
+	default:
+		c.Op = spec.decode(r)
 	}
+	return c
 }
 
 // CheckCommand refuses numbers that do not fit together.

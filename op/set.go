@@ -44,7 +44,9 @@ func (o Set) AppendTo(b []byte) []byte {
 	return o.Cond.appendTo(b)
 }
 
-func (r *reader) set() Op {
+func (r *reader) set() Op { return r.setFields() }
+
+func (r *reader) setFields() Set {
 	return Set{
 		Key: r.bytes("key"), Value: r.bytes("value"), TTL: r.int("ttl"),
 		KeepTTL: r.bool("keep_ttl"), Protect: r.bool("protect"), Cond: r.cond(),

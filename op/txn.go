@@ -168,6 +168,8 @@ func footprint(o Op) (key []byte, size int) {
 		key = o.Key
 	case Set:
 		key, size = o.Key, len(o.Value)+len(o.Cond.Value)
+	case *Set: // see Entry.Sets
+		key, size = o.Key, len(o.Value)+len(o.Cond.Value)
 	case Delete:
 		key, size = o.Key, len(o.Cond.Value)
 	case Expire:

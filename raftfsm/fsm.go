@@ -38,6 +38,7 @@ type FSM struct {
 	// Of the goroutine on which raft calls Apply, Snapshot and Restore.
 	halted   error
 	commands []op.Command // of the entry being applied; kept for its memory
+	sets     []op.Set     // their operations that are one; kept for its memory
 
 	applied atomic.Uint64 // stored under mu
 	gates   gates
@@ -109,13 +110,14 @@ func (f *FSM) apply(l *raft.Log) ([]op.Result, error) {
 	f.mu.Unlock()
 	f.gates.open(l.Index)
 	clear(f.commands) // they alias the log's data
+	clear(f.sets)     // these too
 	return results, nil
 }
 
 // read decodes a log whole, before anything is applied, with its commands in
 // f.commands. The entry of a log that is no command is empty.
 func (f *FSM) read(l *raft.Log) (op.Entry, error) {
-	f.commands = f.commands[:0]
+	f.commands, f.sets = f.commands[:0], f.sets[:0]
 	if applied := f.applied.Load(); l.Index <= applied {
 		return op.Entry{}, fmt.Errorf("it comes after index %d", applied)
 	}
@@ -126,6 +128,7 @@ func (f *FSM) read(l *raft.Log) (op.Entry, error) {
 	if err != nil {
 		return op.Entry{}, err
 	}
+	entry.Sets = &f.sets
 	for entry.Len() > 0 {
 		c, err := entry.Next()
 		if err != nil {
