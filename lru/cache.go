@@ -60,6 +60,7 @@ type Cache struct {
 	stamp          uint64
 	moved          uint64
 	sought         uint32 // the node that Seek found last, 0 if none or one was removed since
+	warmed         warmed // is empty if a node was removed since
 }
 
 // New returns an empty cache.
@@ -92,9 +93,11 @@ func (c *Cache) Get(slot uint16, key []byte) (Item, bool) {
 }
 
 // Seek is Get for the one who writes: it remembers where it found the item, for the
-// change that comes next.
+// change that comes next. It need not look where [Cache.Warm] has found it.
 func (c *Cache) Seek(slot uint16, key []byte) (Item, bool) {
-	c.sought = c.find(slot, key)
+	if c.sought = c.recall(slot, key); c.sought == 0 {
+		c.sought = c.find(slot, key)
+	}
 	if c.sought == 0 {
 		return Item{}, false
 	}
@@ -103,8 +106,8 @@ func (c *Cache) Seek(slot uint16, key []byte) (Item, bool) {
 
 // locate is find for the one who writes.
 func (c *Cache) locate(slot uint16, key []byte) uint32 {
-	if n := c.sought; n != 0 && c.nodes.at(n).slot == slot && c.hasKey(n, key) {
-		return n
+	if c.stands(c.sought, slot, key) {
+		return c.sought
 	}
 	return c.find(slot, key)
 }

@@ -223,6 +223,7 @@ func TestCacheIsItsModel(t *testing.T) {
 				t.Fatalf("Put(%d, %q) = %v, want %v", slot, key, got, want)
 			}
 		}
+		var places []Place
 		for range rapid.IntRange(0, 40).Draw(t, "puts at first") {
 			put(t)
 		}
@@ -247,11 +248,28 @@ func TestCacheIsItsModel(t *testing.T) {
 				}
 			},
 			"warm": func(t *rapid.T) {
-				var places []Place
+				places = nil
 				for range rapid.IntRange(0, 2*warmTogether).Draw(t, "places") {
 					places = append(places, Place{anySlot.Draw(t, "slot"), anyKey.Draw(t, "key")})
 				}
 				c.Warm(places)
+			},
+			"change what was warmed": func(t *rapid.T) {
+				for _, p := range places {
+					got, ok := c.Seek(p.Slot, p.Key)
+					if want, found := m.get(p.Slot, p.Key); ok != found || !sameItem(got, want) {
+						t.Fatalf("Seek(%d, %q) = %v, %v, want %v, %v", p.Slot, p.Key, got, ok, want, found)
+					}
+					switch rapid.IntRange(0, 9).Draw(t, "change") {
+					case 0:
+						m.remove(p.Slot, p.Key)
+						c.Remove(p.Slot, p.Key)
+					case 1, 2, 3, 4:
+						it := anyItem.Draw(t, "item")
+						m.put(p.Slot, p.Key, it)
+						c.Put(p.Slot, p.Key, it)
+					}
+				}
 			},
 			"amend": func(t *rapid.T) {
 				slot, key, it := anySlot.Draw(t, "slot"), anyKey.Draw(t, "key"), anyItem.Draw(t, "item")

@@ -41,7 +41,7 @@ func (c *Cache) rewrite(i uint32, value []byte) {
 
 // destroy gives back a node that is in its slot's table only, and all it has.
 func (c *Cache) destroy(i uint32) {
-	c.sought = 0
+	c.sought, c.warmed.length = 0, 0
 	n := c.nodes.at(i)
 	c.erase(i, n.slot, c.key(i))
 	c.giveCell(c.classOf(n), n.cell)
@@ -90,6 +90,11 @@ func (c *Cache) key(i uint32) []byte {
 func (c *Cache) hasKey(i uint32, key []byte) bool {
 	n := c.nodes.at(i)
 	return n.keyLen() == len(key) && n.hasKey(c.cell(n), key)
+}
+
+// stands reports whether the node, if it is one, is what stands at key.
+func (c *Cache) stands(i uint32, slot uint16, key []byte) bool {
+	return i != 0 && c.nodes.at(i).slot == slot && c.hasKey(i, key)
 }
 
 // hasKey reports whether the node, whose cell this is, has that key.
