@@ -37,7 +37,7 @@ func (s *state) CloseSession(id uint64) (existed bool) {
 
 // once runs a command of a session, unless it has been run: then it gives the answer
 // given before, whatever has changed since.
-func (s *state) once(c op.Command) op.Result {
+func (s *state) once(c *op.Command) (res op.Result) {
 	x, ok := s.sessions.byID[c.Session]
 	if !ok || x.deadline <= s.time {
 		return op.Fail(&op.Error{Kind: op.KindSessionEnded, Field: op.FieldSession, Message: "is unknown here, or has ended"})
@@ -61,7 +61,7 @@ func (s *state) once(c op.Command) op.Result {
 // first runs a command and keeps its answer. Without room for that it is refused and
 // leaves no trace, unless it makes room itself. The refusal names the session: it is of
 // this try alone, see op.Result.OfThisTry.
-func (s *state) first(x *session, c op.Command) op.Result {
+func (s *state) first(x *session, c *op.Command) (res op.Result) {
 	full := s.Room(answerRoom)
 	if full != nil {
 		full.Field = op.FieldSession
@@ -71,7 +71,7 @@ func (s *state) first(x *session, c op.Command) op.Result {
 	}
 	before := s.cache.Bytes()
 	s.reserved = answerRoom
-	res := c.Op.(op.Write).Apply(s)
+	res = c.Op.(op.Write).Apply(s)
 	s.reserved = 0
 	if full != nil && s.cache.Bytes() == before {
 		return op.Fail(full) // nothing was there to remove

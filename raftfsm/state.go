@@ -74,7 +74,8 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	}
 	s.backlog = maxBacklog
 	results := make([]op.Result, len(commands))
-	for i, c := range commands {
+	for i := range commands {
+		c := &commands[i]
 		if i%warmCommands == 0 {
 			s.warm(commands[i:min(i+warmCommands, len(commands))])
 		}
