@@ -91,8 +91,11 @@ func BenchmarkEntry(b *testing.B) {
 	b.Run("decode", func(b *testing.B) {
 		b.SetBytes(int64(len(encoded)))
 		b.ReportAllocs()
+		var sets []op.Set
 		for b.Loop() {
+			sets = sets[:0]
 			entry, err := op.DecodeEntry(encoded)
+			entry.Sets = &sets
 			for err == nil && entry.Len() > 0 {
 				_, err = entry.Next()
 			}

@@ -243,6 +243,29 @@ func TestDecodingRefusesMalformedOperations(t *testing.T) {
 	}
 }
 
+func TestBytesEndWhereTheyEnd(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{0, 1, 31, 32, 255, 256, 1 << 16} {
+		key, value := bytes.Repeat([]byte("k"), length), bytes.Repeat([]byte("v"), length)
+		b := op.Append(nil, op.Set{Key: key, Value: value})
+		o, err := op.Decode(b)
+		set, ok := o.(op.Set)
+		if err != nil || !ok {
+			t.Fatalf("%v, %v", o, err)
+		}
+		_ = append(set.Key, "what follows"...)
+		if !bytes.Equal(set.Key, key) || !bytes.Equal(set.Value, value) {
+			t.Errorf("%d bytes: key %.40q, value %.40q", length, set.Key, set.Value)
+		}
+		b = op.Append(nil, op.Get{Key: key})
+		for cut := range min(len(b), 300) {
+			if o, err := op.Decode(b[:len(b)-1-cut]); err == nil { // in memory that goes on
+				t.Errorf("%d of %d bytes are taken for %.40v", len(b)-1-cut, len(b), o)
+			}
+		}
+	}
+}
+
 func FuzzDecodeRequest(f *testing.F) {
 	for _, o := range samples() {
 		f.Add((&op.Request{Op: o}).AppendTo(nil))

@@ -173,6 +173,19 @@ func (r *reader) uint(field string) uint64 {
 		r.b = r.b[1:]
 		return uint64(v)
 	}
+	if b := r.b; len(b) >= 9 { // as long as the longest form
+		switch b[0] {
+		case mpUint16:
+			r.b = b[3:]
+			return uint64(binary.BigEndian.Uint16(b[1:]))
+		case mpUint32:
+			r.b = b[5:]
+			return uint64(binary.BigEndian.Uint32(b[1:]))
+		case mpUint64:
+			r.b = b[9:]
+			return binary.BigEndian.Uint64(b[1:])
+		}
+	}
 	v, negative := r.integer(field)
 	if negative {
 		r.fail("%s: negative number where an unsigned one belongs", field)
@@ -236,6 +249,11 @@ func (r *reader) null() bool {
 // bytes returns the next byte or text string, aliasing the input; never nil
 // unless the reader failed.
 func (r *reader) bytes(field string) []byte {
+	if b := r.b; len(b) > 1 && b[0] == mpBin8 && int(b[1]) <= len(b)-2 { // as most are
+		end := 2 + int(b[1])
+		r.b = b[end:]
+		return b[2:end:end]
+	}
 	t := r.tag()
 	switch {
 	case r.err != nil:
