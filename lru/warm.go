@@ -11,9 +11,10 @@ type Place struct {
 const warmTogether = 32
 
 // Warm reads what a change of the items at these places will read and write, and changes
-// nothing but what Seek finds sooner. It is for the one who writes. On its way to an item a change waits for memory five times, and once more to move
-// the mark in the order of use. Warm takes each step of a [Search] for all items before the
-// next step, so that the waits overlap.
+// nothing but what Seek finds sooner. It is for the one who writes. On its way to an item
+// a change waits for memory five times, and once more to move the mark in the order of
+// use. Warm takes each step of a [Search] for all items before the next step, so that the
+// waits overlap.
 func (c *Cache) Warm(places []Place) {
 	if len(places) < 2 {
 		return
