@@ -112,9 +112,11 @@ func (w *BurstWriter) next() (more bool) {
 	return more
 }
 
-// send writes b. As long as some bytes leave within each timeout it goes on.
+// send writes b. As long as some bytes leave within each timeout it goes on. What the
+// socket takes at once, which is most often all, costs no deadline.
 func (w *BurstWriter) send(b []byte) error {
-	for {
+	b = b[w.socket.WriteNow(b):]
+	for len(b) > 0 {
 		if err := w.socket.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 			return err
 		}
@@ -124,4 +126,5 @@ func (w *BurstWriter) send(b []byte) error {
 		}
 		b = b[n:]
 	}
+	return nil
 }
