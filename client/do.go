@@ -147,10 +147,8 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	a.req.Epoch = a.table.cluster.Epoch
 	a.req.Bound = a.level.bound(a.group.account.seen.Load())
 	if mutant.NewSequence && a.seat.Session != nil && a.made > 1 {
-		a.req.Sequence, _ = a.seat.Session.Number()
-	}
-	if a.seat.Session != nil {
-		a.req.Acknowledged = a.seat.Session.Acknowledged()
+		other, _ := a.seat.Session.Sit()
+		a.req.Sequence = other.Sequence
 	}
 	a.sent = time.Now()
 	until, early := a.until(ctx)

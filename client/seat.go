@@ -26,7 +26,7 @@ func (a *attempts) sit(ctx context.Context) error {
 		return a.ended(ctx)
 	}
 	a.seat, a.account = place, a.group.account
-	a.req.Session, a.req.Sequence = place.Session.ID, place.Sequence
+	a.req.Session, a.req.Sequence, a.req.Acknowledged = place.Session.ID, place.Sequence, place.Acknowledged
 	return nil
 }
 

@@ -67,10 +67,10 @@ func (p *Pool) sit() (place Seat, opening chan struct{}, mine bool) {
 // freeLocked returns a free seat, the zero one if there is none.
 func (p *Pool) freeLocked() Seat {
 	for i := 0; i < len(p.current); i++ {
-		sequence, spent := p.current[i].Number()
+		place, spent := p.current[i].Sit()
 		switch {
-		case sequence != 0:
-			return Seat{p.current[i], sequence}
+		case place.Session != nil:
+			return place
 		case spent:
 			p.current = slices.Delete(p.current, i, i+1)
 			i--

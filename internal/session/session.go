@@ -14,40 +14,36 @@ type Session struct {
 	ID uint64
 
 	mu       sync.Mutex
-	last     uint64          // the newest number given
-	lowest   uint64          // without an answer
-	answered map[uint64]bool // over lowest
-	lost     int             // numbers whose answers nobody waits for any more
+	last     uint64  // the newest number given
+	lowest   uint64  // without an answer
+	answered answers // over lowest
+	lost     int     // numbers whose answers nobody waits for any more
 }
 
 // New returns the session that the group knows by id, of which no number was given yet.
 func New(id uint64) *Session {
-	return &Session{ID: id, lowest: 1, answered: map[uint64]bool{}}
+	return &Session{ID: id, lowest: 1}
 }
 
 // Seat is a write's place in a session with a group. The zero seat is none.
 type Seat struct {
 	Session  *Session
 	Sequence uint64
+	// Acknowledged is the number below which all answers had come when the seat was
+	// taken. The group may forget those.
+	Acknowledged uint64
 }
 
-// Number returns the number of the next write. Without one, the window of answers is
-// full: spent reports whether lost answers are why, so that it may stay full for ever.
-func (s *Session) Number() (sequence uint64, spent bool) {
+// Sit returns the place of the next write. Without one, the window of answers is full:
+// spent reports whether lost answers are why, so that it may stay full for ever.
+func (s *Session) Sit() (place Seat, spent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last-s.lowest+1 >= op.MaxUnacknowledged {
-		return 0, s.lost > 0
+		return Seat{}, s.lost > 0
 	}
 	s.last++
-	return s.last, false
-}
-
-// Acknowledged returns the number below which all answers have come.
-func (s *Session) Acknowledged() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lowest
+	return Seat{s, s.last, s.lowest}, false
 }
 
 // idle reports whether all numbers given have their answers.
@@ -70,11 +66,11 @@ func (s *Session) settleLocked(sequence uint64) {
 		return
 	}
 	if sequence > s.lowest {
-		s.answered[sequence] = true
+		s.answered.add(sequence)
 		return
 	}
-	for s.lowest++; s.answered[s.lowest]; s.lowest++ {
-		delete(s.answered, s.lowest)
+	for s.lowest++; s.answered.has(s.lowest); s.lowest++ {
+		s.answered.remove(s.lowest)
 	}
 }
 
@@ -89,7 +85,7 @@ func (s *Session) Lose() {
 func (s *Session) recover(sequence uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sequence >= s.lowest && sequence <= s.last && !s.answered[sequence] {
+	if sequence >= s.lowest && sequence <= s.last && !s.answered.has(sequence) {
 		s.lost--
 		s.settleLocked(sequence)
 	}

@@ -71,7 +71,7 @@ func (e *errand) number(d *desk, place session.Seat) {
 	e.desk, e.seat = d, place
 	e.req.Session, e.req.Sequence, e.req.Acknowledged = 0, 0, 0
 	if place.Session != nil {
-		e.req.Session, e.req.Sequence, e.req.Acknowledged = place.Session.ID, place.Sequence, place.Session.Acknowledged()
+		e.req.Session, e.req.Sequence, e.req.Acknowledged = place.Session.ID, place.Sequence, place.Acknowledged
 	}
 	e.raw = op.AppendCommand(e.raw[:0], e.req.Command())
 	e.req.Raw = e.raw
