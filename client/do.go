@@ -152,9 +152,9 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 	}
 	a.sent = time.Now()
 	until, early := a.until(ctx)
-	link, broken := a.node.takeUntil(ctx, until)
+	conn, broken := a.node.takeUntil(ctx, until)
 	if broken == nil {
-		res, broken = link.do(callersOwn(ctx), until, &a.req)
+		res, broken = conn.DoUntil(callersOwn(ctx), until, &a.req)
 	}
 	if early && errors.Is(broken, context.DeadlineExceeded) && ctx.Err() == nil {
 		broken = a.noAnswer(broken)

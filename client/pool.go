@@ -15,23 +15,10 @@ import (
 type conn interface {
 	Do(ctx context.Context, req *op.Request) (op.Result, error)
 	DoUntil(ctx context.Context, until time.Time, req *op.Request) (op.Result, error)
-	Pending() int
+	Pending() int // calls without an answer, given up or not
+	Awaited() int // those not given up
 	Done() <-chan struct{}
 	Close() error
-}
-
-// link is a connection and the calls under way over it. Pending may be more: it
-// counts the calls that were given up, until their answers come.
-type link struct {
-	conn
-	calls atomic.Int32
-}
-
-// do is conn's DoUntil.
-func (l *link) do(ctx context.Context, until time.Time, req *op.Request) (op.Result, error) {
-	l.calls.Add(1)
-	defer l.calls.Add(-1)
-	return l.DoUntil(ctx, until, req)
 }
 
 // probeEvery is how often a connection that has calls waiting is asked for a sign
@@ -58,7 +45,7 @@ type pool struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	live atomic.Pointer[[]*link] // replaced as a whole, under mu
+	live atomic.Pointer[[]conn] // replaced as a whole, under mu
 
 	mu       sync.Mutex
 	address  string
@@ -69,23 +56,23 @@ type pool struct {
 	closed   bool
 }
 
-// dial is one attempt to add a connection. link and err are set before done closes.
+// dial is one attempt to add a connection. conn and err are set before done closes.
 type dial struct {
 	done chan struct{}
-	link *link
+	conn conn
 	err  error
 }
 
 func newPool(node, address string, cfg poolConfig) *pool {
 	p := &pool{poolConfig: cfg, node: node, address: address}
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	p.live.Store(new([]*link))
+	p.live.Store(new([]conn))
 	return p
 }
 
 // takeUntil is take with a deadline, unless until is zero, which costs no timer where
 // there is nothing to wait for.
-func (p *pool) takeUntil(ctx context.Context, until time.Time) (*link, error) {
+func (p *pool) takeUntil(ctx context.Context, until time.Time) (conn, error) {
 	if best, enough := p.leastPending(); enough {
 		return best, nil
 	}
@@ -99,7 +86,7 @@ func (p *pool) takeUntil(ctx context.Context, until time.Time) (*link, error) {
 
 // take returns the connection with the fewest calls waiting. If the node has
 // failed, it does not wait for a new attempt but makes one in the background.
-func (p *pool) take(ctx context.Context) (*link, error) {
+func (p *pool) take(ctx context.Context) (conn, error) {
 	best, d, err := p.grow()
 	if best != nil {
 		return best, nil
@@ -109,7 +96,7 @@ func (p *pool) take(ctx context.Context) (*link, error) {
 	}
 	select {
 	case <-d.done:
-		return d.link, d.err
+		return d.conn, d.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: waiting for a connection to node %s: %w", op.ErrUnavailable, p.node, ctx.Err())
 	}
@@ -118,14 +105,14 @@ func (p *pool) take(ctx context.Context) (*link, error) {
 // load returns the number of calls waiting for the node. Without a connection it
 // is not ready, and an attempt to get one begins in the background.
 func (p *pool) load() (waiting int, ready bool) {
-	links := *p.live.Load()
-	for _, l := range links {
-		waiting += l.Pending()
+	conns := *p.live.Load()
+	for _, c := range conns {
+		waiting += c.Pending()
 	}
-	if len(links) == 0 {
+	if len(conns) == 0 {
 		p.grow()
 	}
-	return waiting, len(links) > 0
+	return waiting, len(conns) > 0
 }
 
 func (p *pool) connected() bool { return len(*p.live.Load()) > 0 }
@@ -139,21 +126,21 @@ func (p *pool) lost() bool {
 
 // leastPending returns the connection with the fewest calls waiting, nil without
 // any. It is enough if nothing waits for it, or there may not be more.
-func (p *pool) leastPending() (best *link, enough bool) {
-	links := *p.live.Load()
+func (p *pool) leastPending() (best conn, enough bool) {
+	conns := *p.live.Load()
 	least := 0
-	for _, l := range links {
-		if n := l.Pending(); best == nil || n < least {
-			best, least = l, n
+	for _, c := range conns {
+		if n := c.Pending(); best == nil || n < least {
+			best, least = c, n
 		}
 	}
-	return best, best != nil && least == 0 || len(links) >= p.size
+	return best, best != nil && least == 0 || len(conns) >= p.size
 }
 
 // grow joins the attempt under way to add a connection, or begins one unless what
 // there is is enough or it is too early after a failure. best is what there is. err is the
 // last failure, if no attempt has succeeded since: do not wait for d then.
-func (p *pool) grow() (best *link, d *dial, err error) {
+func (p *pool) grow() (best conn, d *dial, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best, enough := p.leastPending()
@@ -179,7 +166,8 @@ func (p *pool) run(d *dial, address string) {
 		d.err = err
 		p.failLocked(err)
 	} else {
-		d.link = p.addLocked(conn)
+		d.conn = conn
+		p.addLocked(conn)
 	}
 	p.mu.Unlock()
 	close(d.done)
@@ -187,36 +175,36 @@ func (p *pool) run(d *dial, address string) {
 		p.failed()
 		return
 	}
-	p.keep(d.link)
+	p.keep(conn)
 }
 
-// keep keeps l until it breaks or the pool closes, and then closes it. While there
+// keep keeps c until it breaks or the pool closes, and then closes it. While there
 // are requests without an answer it probes the node: one that shows no sign of life
-// gets no further calls over l, which is closed when the calls under way have ended.
+// gets no further calls over c, which is closed when the calls under way have ended.
 // To close it at once would make their outcomes unknown, though the node may only
 // be slow.
-func (p *pool) keep(l *link) {
-	defer l.Close()
-	defer p.remove(l)
+func (p *pool) keep(c conn) {
+	defer c.Close()
+	defer p.remove(c)
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for dying := false; ; {
 		select {
-		case <-l.Done():
+		case <-c.Done():
 			return
 		case <-p.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if dying && l.calls.Load() == 0 {
+		if dying && c.Awaited() == 0 {
 			return
 		}
-		if dying || l.Pending() == 0 {
+		if dying || c.Pending() == 0 {
 			continue
 		}
-		if err := p.probe(p.ctx, l); err != nil {
+		if err := p.probe(p.ctx, c); err != nil {
 			dying = true
-			p.remove(l)
+			p.remove(c)
 			p.fail(err)
 		}
 	}
@@ -236,17 +224,15 @@ func (p *pool) tryAdopt(c conn) bool {
 	if p.closed || len(*p.live.Load()) >= p.size {
 		return false
 	}
-	l := p.addLocked(c)
-	p.wg.Go(func() { p.keep(l) })
+	p.addLocked(c)
+	p.wg.Go(func() { p.keep(c) })
 	return true
 }
 
-func (p *pool) addLocked(c conn) *link {
-	l := &link{conn: c}
+func (p *pool) addLocked(c conn) {
 	p.failures, p.retryAt, p.lastErr = 0, time.Time{}, nil
-	links := append(slices.Clone(*p.live.Load()), l)
-	p.live.Store(&links)
-	return l
+	conns := append(slices.Clone(*p.live.Load()), c)
+	p.live.Store(&conns)
 }
 
 func (p *pool) fail(err error) {
@@ -261,11 +247,11 @@ func (p *pool) failLocked(err error) {
 	p.failures++
 }
 
-func (p *pool) remove(l *link) {
+func (p *pool) remove(c conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	links := slices.DeleteFunc(slices.Clone(*p.live.Load()), func(o *link) bool { return o == l })
-	p.live.Store(&links)
+	conns := slices.DeleteFunc(slices.Clone(*p.live.Load()), func(o conn) bool { return o == c })
+	p.live.Store(&conns)
 }
 
 // moveTo makes later dials go to address.

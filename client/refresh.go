@@ -58,11 +58,11 @@ func (c *Client) refreshOnce() error {
 func (c *Client) askForMap(p *pool, epoch uint64) (placement.Map, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.DialTimeout)
 	defer cancel()
-	link, err := p.take(ctx)
+	conn, err := p.take(ctx)
 	if err != nil {
 		return placement.Map{}, err
 	}
-	return fetchMap(ctx, link, epoch)
+	return fetchMap(ctx, conn, epoch)
 }
 
 func (c *Client) returnToEndpoints() error {

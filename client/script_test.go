@@ -137,6 +137,9 @@ func (c *stageConn) Pending() int {
 	return c.pending
 }
 
+// Awaited counts the same: a call that is given up leaves at once.
+func (c *stageConn) Awaited() int { return c.Pending() }
+
 func (c *stageConn) count(n int) {
 	c.mu.Lock()
 	c.pending += n

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringraft/ringraft/internal/defaults"
@@ -67,6 +68,8 @@ type Conn struct {
 	sent   map[uint32]*call // by id; nil: the caller left, and the answer will be dropped
 	lastID uint32
 	err    error // why the connection ended
+	// pending is what Pending returns, which callers ask often. unlock keeps it.
+	pending atomic.Int64
 
 	patrol   *time.Timer // calls patrolNow, see patrol.go
 	patrolAt time.Time   // when; zero if it is not set
@@ -152,10 +155,16 @@ func (c *Conn) DoUntil(ctx context.Context, until time.Time, req *op.Request) (o
 	return res, err
 }
 
+// unlock unlocks mu where calls may have come or gone.
+func (c *Conn) unlock() {
+	c.pending.Store(int64(len(c.queue) + len(c.sent)))
+	c.mu.Unlock()
+}
+
 // enqueue gives the writer a call.
 func (c *Conn) enqueue(cl *call) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if c.err != nil {
 		return notTaken(cl.code, c.err)
 	}
@@ -173,7 +182,7 @@ func (c *Conn) enqueue(cl *call) error {
 // come, so that no later call can get that answer.
 func (c *Conn) abandon(cl *call, cause error) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	if cl.id != 0 && c.sent[cl.id] == cl {
 		c.sent[cl.id] = nil
 		return unanswered(cl.code, cause)
@@ -188,7 +197,7 @@ func (c *Conn) abandon(cl *call, cause error) error {
 // take encodes waiting calls for the writer. From here on they count as sent.
 func (c *Conn) take(b []byte) (burst []byte, more bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	defer c.unlock()
 	n := 0
 	for n < len(c.queue) && len(b) < burstBytes && len(c.sent) < c.cfg.MaxInFlight {
 		b = c.send(b, c.queue[n])
@@ -259,7 +268,7 @@ func (c *Conn) deliver(f frame) error {
 	if len(c.queue) > 0 {
 		c.writer.Signal()
 	}
-	c.mu.Unlock()
+	c.unlock()
 	if !ok {
 		return fmt.Errorf("the server answered request %d, which is not pending", f.id)
 	}
@@ -301,7 +310,7 @@ func (c *Conn) fail(reason error) {
 	c.err = reason
 	queue, sent := c.queue, c.sent
 	c.queue, c.sent = nil, nil
-	c.mu.Unlock()
+	c.unlock()
 
 	c.patrol.Stop()
 	// The socket's error says nothing that the reason does not.
@@ -336,10 +345,19 @@ func (c *Conn) Err() error {
 
 // Pending returns how many requests are queued, or sent and unanswered. Those
 // that their callers gave up on count until the answer has come.
-func (c *Conn) Pending() int {
+func (c *Conn) Pending() int { return int(c.pending.Load()) }
+
+// Awaited returns how many of those their callers still wait for.
+func (c *Conn) Awaited() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.queue) + len(c.sent)
+	n := len(c.queue)
+	for _, cl := range c.sent {
+		if cl != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Close ends the connection and its calls, and waits for its goroutines. It may be

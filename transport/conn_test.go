@@ -310,8 +310,8 @@ func TestAnswerToACancelledCallIsDropped(t *testing.T) {
 		if _, err := c.DoUntil(t.Context(), time.Now().Add(time.Second), &op.Request{Op: get("late")}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("DoUntil = %v, want %v", err, context.DeadlineExceeded)
 		}
-		if n := c.Pending(); n != 1 {
-			t.Errorf("Pending() = %d, want 1: the answer is still to come", n)
+		if n, awaited := c.Pending(), c.Awaited(); n != 1 || awaited != 0 {
+			t.Errorf("Pending() = %d, want 1: the answer is still to come; Awaited() = %d, want 0", n, awaited)
 		}
 		next := doAsync(c, get("next"))
 		synctest.Wait()
@@ -402,8 +402,8 @@ func TestBoundsOfAConnection(t *testing.T) {
 		if got := h.count(); got != 2 {
 			t.Errorf("%d requests are in flight, want 2", got)
 		}
-		if n := c.Pending(); n != 5 {
-			t.Errorf("Pending() = %d, want 5", n)
+		if n, awaited := c.Pending(), c.Awaited(); n != 5 || awaited != 5 {
+			t.Errorf("Pending() = %d and Awaited() = %d, want 5", n, awaited)
 		}
 		if _, err := c.Do(t.Context(), &op.Request{Op: set("k", "v")}); !errors.Is(err, op.ErrUnavailable) || !strings.Contains(err.Error(), "limit is 3") {
 			t.Errorf("one call too many: %v, want unavailable and the limit", err)

@@ -56,7 +56,7 @@ func (c *Conn) patrolNow() {
 		next = earliest
 	}
 	c.watch(next)
-	c.mu.Unlock()
+	c.unlock()
 
 	for _, cl := range waiting {
 		cl.complete(op.Result{}, notTaken(cl.code, context.DeadlineExceeded))
