@@ -12,9 +12,11 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
+const benchName = "bench"
+
 func (con *console) benchCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "bench",
+		Name:  benchName,
 		Usage: "measure how fast the cluster is",
 		Description: "Every client sends its next request when the one before is answered, and has --pipeline of\n" +
 			"them under way. With --rate requests are due at that rate instead, whether or not earlier ones\n" +

@@ -22,6 +22,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+func TestNodesAndLoadsWithoutARateMayWakeLate(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{
+		"":                            false,
+		"get key":                     false,
+		"server --id n1":              true,
+		"bench":                       true,
+		"bench --op set --clients 64": true,
+		"bench --rate 5000":           false,
+		"bench --op get --rate=5000":  false,
+		"bench -rate 5000":            false,
+		"dev":                         false,
+	} {
+		if got := mayWakeLate(strings.Fields(args)); got != want {
+			t.Errorf("%q: %v, want %v", args, got, want)
+		}
+	}
+}
+
 // outcome is what a command left behind.
 type outcome struct {
 	code     int

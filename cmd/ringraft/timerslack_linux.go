@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerSlack is how late the kernel may wake a thread of a node that sleeps. While a
-// process is busy now and then, the Go runtime's monitor asks to be woken every 20 µs,
-// which with the usual slack of 50 µs takes about an eighth of all that a node computes
-// under writes. Nothing here waits for less than a millisecond.
+// timerSlack is how late the kernel may wake a thread that sleeps. While a process is
+// busy now and then, the Go runtime's monitor asks to be woken every 20 µs, which with the
+// usual slack of 50 µs takes about an eighth of all that a node computes under writes, and
+// a twentieth of what their load does. Nothing there waits for less than a millisecond.
 const timerSlack = time.Millisecond
 
 // relaxTimers has the process run with timerSlack. A thread takes the slack of the one
