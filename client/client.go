@@ -20,6 +20,7 @@ type Client struct {
 	refreshes chan struct{}     // holds one request for a newer map
 	metAt     map[string]string // by endpoint: the id of the node met there last; of New, then of refresh
 	table     atomic.Pointer[table]
+	spare     sync.Pool // of *attempts
 
 	mu       sync.Mutex
 	pools    map[string]*pool    // by node id; kept until Close, also for nodes that left

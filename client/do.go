@@ -27,9 +27,8 @@ func (c *Client) do(ctx context.Context, o op.Op, level Level) (op.Result, error
 	if err := level.check(); err != nil {
 		return op.Result{}, err
 	}
-	ctx, free := c.limited(ctx)
-	defer free()
 	a := c.attempts(o, level)
+	defer a.free()
 	return a.run(ctx)
 }
 
@@ -66,6 +65,8 @@ type attempts struct {
 	// doubtful: an attempt may have been applied, and no answer has told.
 	doubtful bool
 
+	now    time.Time // as of the last wait
+	end    time.Time // when the call is given up
 	made   int
 	sent   time.Time // the last attempt
 	silent int       // attempts that ended for want of an answer
@@ -73,21 +74,29 @@ type attempts struct {
 	reason error // why the last attempt failed
 }
 
-// attempts returns the state of a call of o, which is to begin.
-func (c *Client) attempts(o op.Op, level Level) attempts {
-	a := attempts{
-		client:     c,
-		req:        op.Request{Op: o, Level: level.wire()},
-		level:      level,
-		repeatable: repeatable(o),
-		numbered:   op.Numbered(o),
+// attempts returns the state of a call of o, which is to begin. Its last user may free it.
+func (c *Client) attempts(o op.Op, level Level) *attempts {
+	a, ok := c.spare.Get().(*attempts)
+	if !ok {
+		a = new(attempts)
 	}
+	a.client, a.level, a.now = c, level, time.Now()
+	a.req.Op, a.req.Level = o, level.wire()
+	a.repeatable, a.numbered = repeatable(o), op.Numbered(o)
 	a.walk.byLeader = !a.repeatable || isWrite(o) || isRead(o) && level == Linearizable // what is left, any node answers
 	return a
 }
 
+// free keeps the state, which nobody uses any more, for another call.
+func (a *attempts) free() {
+	c := a.client
+	*a = attempts{}
+	c.spare.Put(a)
+}
+
 func (a *attempts) run(ctx context.Context) (op.Result, error) {
 	defer a.leave()
+	a.end = a.client.end(ctx, a.now)
 	for {
 		if err := a.prepare(ctx); err != nil {
 			return op.Result{}, a.outcome(err)
@@ -150,13 +159,13 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 		other, _ := a.seat.Session.Sit()
 		a.req.Sequence = other.Sequence
 	}
-	a.sent = time.Now()
-	until, early := a.until(ctx)
+	a.sent = a.now
+	until, early := a.until()
 	conn, broken := a.node.takeUntil(ctx, until)
 	if broken == nil {
-		res, broken = conn.DoUntil(callersOwn(ctx), until, &a.req)
+		res, broken = conn.DoUntil(ctx, until, &a.req)
 	}
-	if early && errors.Is(broken, context.DeadlineExceeded) && ctx.Err() == nil {
+	if early && errors.Is(broken, context.DeadlineExceeded) && a.over(ctx) == nil {
 		broken = a.noAnswer(broken)
 	}
 	a.doubtful = a.doubtful || a.numbered && unsettled(res.Err, broken)
@@ -178,19 +187,14 @@ func unsettled(answer *op.Error, broken error) bool {
 	return errors.Is(broken, op.ErrUnknownOutcome) || answer != nil && answer.Kind == op.KindUnknown
 }
 
-// until returns when the attempt is given up; zero leaves that to ctx. It is early,
-// before the call's own end, if the call can be repeated and will then have time left
-// for another attempt.
-func (a *attempts) until(ctx context.Context) (until time.Time, early bool) {
-	end, _ := ctx.Deadline()
+// until returns when the attempt is given up. It is early, before the call's own end, if
+// the call can be repeated and will then have time left for another attempt.
+func (a *attempts) until() (until time.Time, early bool) {
 	limit := a.sent.Add(a.client.cfg.AttemptTimeout << min(max(a.silent-1, 0), 16))
-	switch {
-	case a.repeatable && limit.Before(end):
+	if a.repeatable && limit.Before(a.end) {
 		return limit, true
-	case callersOwn(ctx) == ctx:
-		return time.Time{}, false
 	}
-	return end, false
+	return a.end, false
 }
 
 // noAnswer is broken without the deadline that was the attempt's only.
@@ -236,7 +240,7 @@ func (a *attempts) learn(ctx context.Context, answer *op.Error, broken error) {
 	default:
 		reason = answer // a busy leader is still the leader
 	}
-	if ctx.Err() == nil || a.reason == nil {
+	if a.over(ctx) == nil || a.reason == nil {
 		a.reason = withoutEffect(reason)
 	}
 }
@@ -261,18 +265,31 @@ func (a *attempts) sentOn(answer *op.Error) {
 
 // pause waits before the next attempt.
 func (a *attempts) pause(ctx context.Context) {
-	a.client.sleep(ctx, a.client.backoff.after(a.pauses))
+	a.client.sleep(ctx, min(a.client.backoff.after(a.pauses), time.Until(a.end)))
 	a.pauses++
 	a.walk.rest()
 }
 
-// ended returns the error of a call that is not settled when ctx or the client ends.
+// ended returns the error of a call that is not settled when its time is over or the
+// client ends.
 func (a *attempts) ended(ctx context.Context) error {
-	switch {
-	case a.client.ctx.Err() != nil:
+	if a.client.ctx.Err() != nil {
 		return a.outcome(ErrClosed)
-	case ctx.Err() != nil:
-		return a.outcome(gaveUp(ctx, a.made, a.reason))
+	}
+	if err := a.over(ctx); err != nil {
+		return a.outcome(gaveUp(err, a.made, a.reason))
+	}
+	return nil
+}
+
+// over looks at the clock and returns why the call's time is over, nil while it is not.
+func (a *attempts) over(ctx context.Context) error {
+	a.now = time.Now()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !a.now.Before(a.end) {
+		return context.DeadlineExceeded
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -70,10 +69,10 @@ func judgeBroken(broken error, repeatable bool) verdict {
 	return settled
 }
 
-// gaveUp is the error of a call that had no effect when its context ended; reason
+// gaveUp is the error of a call that had no effect when its context ended so; reason
 // is why its last attempt failed.
-func gaveUp(ctx context.Context, attempts int, reason error) error {
-	return fmt.Errorf("%w: %w after %d attempts, the last one: %w", op.ErrUnavailable, ctx.Err(), attempts, reason)
+func gaveUp(ended error, attempts int, reason error) error {
+	return fmt.Errorf("%w: %w after %d attempts, the last one: %w", op.ErrUnavailable, ended, attempts, reason)
 }
 
 // withoutEffect returns err for a read, which has no outcome that could be unknown.

@@ -91,8 +91,6 @@ func (c *Client) Resolve(ctx context.Context, t Ticket) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
 	res, err := a.run(ctx)
 	switch {
 	case forgotten(err):
@@ -111,19 +109,19 @@ func (c *Client) Resolve(ctx context.Context, t Ticket) (Resolution, error) {
 }
 
 // resolution returns the state of a call that repeats the ticket's write.
-func (c *Client) resolution(t Ticket) (attempts, error) {
+func (c *Client) resolution(t Ticket) (*attempts, error) {
 	if t.Cluster != c.cluster {
-		return attempts{}, op.Invalid("ticket", "is of cluster %q; this one is %q", t.Cluster, c.cluster)
+		return nil, op.Invalid("ticket", "is of cluster %q; this one is %q", t.Cluster, c.cluster)
 	}
 	o, err := op.Decode(t.Operation)
 	switch {
 	case err != nil:
-		return attempts{}, op.Invalid("ticket", "holds no operation: %v", err)
+		return nil, op.Invalid("ticket", "holds no operation: %v", err)
 	case !op.Numbered(o) || t.Session == 0 || t.Sequence == 0:
-		return attempts{}, op.Invalid("ticket", "holds no write of a session")
+		return nil, op.Invalid("ticket", "holds no write of a session")
 	}
 	if err := o.Check(localLimits); err != nil {
-		return attempts{}, err
+		return nil, err
 	}
 	a := c.attempts(o, Local)
 	a.doubtful = true

@@ -70,14 +70,11 @@ func newPool(node, address string, cfg poolConfig) *pool {
 	return p
 }
 
-// takeUntil is take with a deadline, unless until is zero, which costs no timer where
-// there is nothing to wait for.
+// takeUntil is take with a deadline, which costs no timer where there is nothing to wait
+// for.
 func (p *pool) takeUntil(ctx context.Context, until time.Time) (conn, error) {
 	if best, enough := p.leastPending(); enough {
 		return best, nil
-	}
-	if until.IsZero() {
-		return p.take(ctx)
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

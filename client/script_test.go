@@ -28,9 +28,11 @@ type stage struct {
 	opened int64    // sessions
 	full   bool     // there is no room for a session
 	conns  []*stageConn
+
+	opening time.Duration // that it takes to open a session
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t testing.TB) *stage {
 	t.Helper()
 	var nodes []placement.Node
 	for _, id := range []string{"n1", "n2", "n3"} {
@@ -174,6 +176,13 @@ func (c *stageConn) Do(ctx context.Context, req *op.Request) (op.Result, error) 
 		return op.Result{Detail: op.EncodeDetail(s.cluster)}, nil
 	}
 	if _, opens := req.Op.(op.OpenSession); opens {
+		if s.opening > 0 {
+			select {
+			case <-time.After(s.opening):
+			case <-ctx.Done():
+				return silence(ctx, req.Op)
+			}
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.full {

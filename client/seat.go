@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ringraft/ringraft/internal/session"
 	"github.com/ringraft/ringraft/op"
@@ -10,9 +11,7 @@ import (
 
 // sit takes a seat in a session with the group, or pauses if there is none for now.
 func (a *attempts) sit(ctx context.Context) error {
-	place, err := a.group.account.sessions.Take(ctx, func(ctx context.Context) (uint64, error) {
-		return a.client.openSession(ctx, a.req.Op.(op.Routed).Slot(0), a.group.id)
-	})
+	place, err := a.place(ctx)
 	switch {
 	case errors.Is(err, op.ErrOutOfMemory) && onlyRemoves(a.req.Op):
 		// It is to make the room that a session would need: done at most once, without.
@@ -28,6 +27,22 @@ func (a *attempts) sit(ctx context.Context) error {
 	a.seat, a.account = place, a.group.account
 	a.req.Session, a.req.Sequence, a.req.Acknowledged = place.Session.ID, place.Sequence, place.Acknowledged
 	return nil
+}
+
+// place takes a seat in a session, which may have to be opened. If all are taken, it
+// returns the zero one.
+func (a *attempts) place(ctx context.Context) (session.Seat, error) {
+	sessions := &a.group.account.sessions
+	if place, ok := sessions.Try(); ok {
+		return place, nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, a.end)
+	defer cancel()
+	place, err := sessions.Take(ctx, func(ctx context.Context) (uint64, error) {
+		return a.client.openSession(ctx, a.req.Op.(op.Routed).Slot(0), a.group.id)
+	})
+	a.now = time.Now()
+	return place, err
 }
 
 func onlyRemoves(o op.Op) bool { return o.Code() == op.CodeDelete || o.Code() == op.CodeMDelete }

@@ -132,7 +132,7 @@ func update[T any](ctx context.Context, c *Client, opts []WriteOption, try func(
 		}
 		c.sleep(ctx, c.backoff.after(lost))
 		if ctx.Err() != nil {
-			return done, lost, gaveUp(ctx, lost, errLost)
+			return done, lost, gaveUp(ctx.Err(), lost, errLost)
 		}
 	}
 }
