@@ -26,6 +26,21 @@ func (c *call) complete(res op.Result, err error) {
 	c.done <- struct{}{}
 }
 
+// wait returns when the call is complete, or false when stop closes before. Where nothing
+// can stop it, as with a context that is never cancelled, waiting costs half as much.
+func (c *call) wait(stop <-chan struct{}) (complete bool) {
+	if stop == nil {
+		<-c.done
+		return true
+	}
+	select {
+	case <-c.done:
+		return true
+	case <-stop:
+		return false
+	}
+}
+
 // decodeResult returns the result that body holds and copies what it refers to:
 // the body's memory is used again.
 func decodeResult(body []byte) (op.Result, error) {

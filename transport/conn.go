@@ -141,9 +141,7 @@ func (c *Conn) DoUntil(ctx context.Context, until time.Time, req *op.Request) (o
 	if err := c.enqueue(cl); err != nil {
 		return op.Result{}, err
 	}
-	select {
-	case <-cl.done:
-	case <-ctx.Done():
+	if !cl.wait(ctx.Done()) {
 		if err := c.abandon(cl, ctx.Err()); err != nil {
 			return op.Result{}, err
 		}
