@@ -47,7 +47,7 @@ func (l *Load) Run(ctx context.Context) (Result, error) {
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range l.Callers {
-		wg.Go(func() { l.call(ctx, running, m, p, i) })
+		wg.Go(func() { l.call(running, m, p, i) })
 	}
 	idle := make(chan struct{})
 	go func() { wg.Wait(); close(idle) }() // ends with the callers, which this waits for
@@ -110,7 +110,8 @@ func (l *Load) watch(running context.Context, m *meter, idle <-chan struct{}) er
 
 // call sends the requests of the n-th caller until running ends or the pace says so.
 // The last ones may last longer: calling them off would leave their outcome unknown.
-func (l *Load) call(ctx, running context.Context, m *meter, p pace, n int) {
+func (l *Load) call(running context.Context, m *meter, p pace, n int) {
+	ctx := context.WithoutCancel(running)
 	caller := l.Store.Caller(n)
 	defer caller.Close()
 	requests := newDrawer(&l.Work, n)

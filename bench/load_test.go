@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,6 +276,41 @@ func TestInterruptedLoadTellsWhatItMeasured(t *testing.T) {
 			r, err := l.Run(ctx)
 			if !errors.Is(err, context.DeadlineExceeded) || r.OK == 0 || r.Unsent != 0 {
 				t.Errorf("rate %v: %d answered, %d unsent, err %v; want some, none, the context's", rate, r.OK, r.Unsent, err)
+			}
+		}
+	})
+}
+
+// hesitant answers after a second, unless it is called off.
+type hesitant struct {
+	slowStore
+	calledOff *atomic.Bool
+}
+
+func (s hesitant) Caller(int) Caller { return s }
+
+func (s hesitant) Do(ctx context.Context, batch []Request) {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		s.calledOff.Store(true)
+	}
+}
+
+// TestLastRequestsAreNotCalledOff, neither by an interrupt nor when the time is up.
+func TestLastRequestsAreNotCalledOff(t *testing.T) {
+	t.Parallel()
+	bubble.Test(t, func(t *testing.T) {
+		for _, duration := range []time.Duration{100 * time.Millisecond, time.Hour} {
+			for _, rate := range []float64{0, 100} {
+				ctx, interrupt := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer interrupt()
+				s := hesitant{calledOff: new(atomic.Bool)}
+				l := Load{Store: s, Work: workload(t, 0, 10), Callers: 2, Rate: rate, Backlog: 100, Duration: duration}
+				_, _ = l.Run(ctx) // how it ends is not the matter here
+				if s.calledOff.Load() {
+					t.Errorf("for %v at rate %v: a request was called off", duration, rate)
+				}
 			}
 		}
 	})
