@@ -104,8 +104,11 @@ func (a *attempts) run(ctx context.Context) (op.Result, error) {
 		v := later
 		if a.node = a.walk.next(a.group); a.node != nil {
 			res, broken := a.send(ctx)
-			if v = a.judge(res, broken); v == settled {
-				return a.settle(res, broken)
+			if v = a.judge(&res, broken); v == settled {
+				if err := a.settle(&res, broken); err != nil {
+					return op.Result{}, err
+				}
+				return res, nil
 			}
 			a.learn(ctx, res.Err, broken)
 			switch {
@@ -174,7 +177,7 @@ func (a *attempts) send(ctx context.Context) (res op.Result, broken error) {
 
 // judge gives the verdict on an attempt. Where an earlier one may yet be done, a refusal
 // of this one alone settles nothing.
-func (a *attempts) judge(res op.Result, broken error) verdict {
+func (a *attempts) judge(res *op.Result, broken error) verdict {
 	v := judge(res.Err, broken, a.repeatable)
 	if v == settled && a.doubtful && res.OfThisTry() {
 		return later
@@ -207,23 +210,23 @@ func (a *attempts) noAnswer(broken error) error {
 	return op.Unavailable("node %s does not answer", a.node.node)
 }
 
-// settle returns the call's outcome.
-func (a *attempts) settle(res op.Result, broken error) (op.Result, error) {
+// settle ends the call with res, or with the error that it returns.
+func (a *attempts) settle(res *op.Result, broken error) error {
 	if a.group != a.table.meta {
 		a.group.account.see(res.Index)
 	}
 	switch {
 	case broken != nil:
 		a.doubt(broken)
-		return op.Result{}, broken
+		return broken
 	case res.Err != nil:
 		a.doubtful = false
-		return op.Result{}, res.Err
+		return res.Err
 	case a.walk.byLeader:
 		a.group.led(a.node)
 	}
 	a.doubtful = false
-	return res, nil
+	return nil
 }
 
 // learn draws the lessons from an attempt without effect: who does not lead, whom
