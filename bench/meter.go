@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	meterShards   = 8
+	maxShards     = 8
 	maxLatency    = int64(time.Minute / time.Microsecond) // µs; a longer one counts as this
 	latencyDigits = 3
 )
@@ -24,7 +25,7 @@ type meter struct {
 	silence stillness   // of the whole store
 	groups  []stillness // of its parts, if there are several
 	failure atomic.Pointer[error]
-	shards  [meterShards]meterShard
+	shards  []meterShard // one for each processor: more would only take more of its cache
 
 	// What was cut; the watcher's.
 	all    *hdrhistogram.Histogram // µs
@@ -68,6 +69,7 @@ func (s *stillness) end(now time.Duration) {
 
 func newMeter(groups int) *meter {
 	m := &meter{start: time.Now(), all: newHistogram(), part: newHistogram()}
+	m.shards = make([]meterShard, min(maxShards, runtime.GOMAXPROCS(0)))
 	if groups > 1 {
 		m.groups = make([]stillness, groups)
 	}
@@ -88,7 +90,7 @@ func (m *meter) stillFor() time.Duration {
 
 // record counts requests of a caller that ended now.
 func (m *meter) record(caller int, now time.Duration, batch []Request, group func([]byte) int) {
-	s := &m.shards[caller%meterShards]
+	s := &m.shards[caller%len(m.shards)]
 	s.mu.Lock()
 	answered := false
 	for i := range batch {
