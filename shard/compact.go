@@ -12,9 +12,12 @@ import (
 // many have been applied since the last time, it takes a snapshot and leaves only as
 // many entries behind it as have keepBytes.
 const (
-	// compactBytes is the least that is applied between two such snapshots. It is more
-	// where the state is larger: a snapshot writes all of it.
-	compactBytes = 64 << 20
+	// A node's replicas share nodeLogBytes, which it applies again when it starts: each applies
+	// its share, between leastShare and mostShare, before such a snapshot. It applies more where
+	// the state is larger: a snapshot writes all of it, and slows down writes meanwhile.
+	nodeLogBytes = 1 << 30
+	leastShare   = 64 << 20
+	mostShare    = 256 << 20
 	// keepBytes of entries stay behind a snapshot, for replicas that lag a little.
 	keepBytes = 16 << 20
 	// leastTrailing and mostTrailing bound the number of those entries.
@@ -40,8 +43,14 @@ func (a *appliedLog) trailing() uint64 {
 	return uint64(min(max(entries*keepBytes/bytes, leastTrailing), mostTrailing))
 }
 
-// due reports whether the log is to be compacted beside a state of so many bytes.
-func (a *appliedLog) due(state int64) bool { return a.bytes.Load() >= max(compactBytes, state) }
+// due reports whether the log is to be compacted, of which a replica has a share of so many
+// bytes, beside a state.
+func (a *appliedLog) due(share, state int64) bool { return a.bytes.Load() >= max(share, state) }
+
+// logShare returns the share of one of a node's replicas, in bytes.
+func logShare(replicas int) int64 {
+	return min(max(nodeLogBytes/int64(max(replicas, 1)), leastShare), mostShare)
+}
 
 // restart begins a new count.
 func (a *appliedLog) restart() {
@@ -60,11 +69,14 @@ func (n *Node) Compact() {
 
 // compact takes a snapshot if that is due.
 func (r *replica) compact() {
-	var state int64
+	share, state := int64(leastShare), int64(0)
 	if r.stateBytes != nil {
 		state = r.stateBytes()
 	}
-	if r.applied.due(state) {
+	if r.replicas != nil {
+		share = logShare(r.replicas())
+	}
+	if r.applied.due(share, state) {
 		r.snapshot()
 	}
 }

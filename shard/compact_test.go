@@ -38,9 +38,18 @@ func TestTrailingEntriesFitTheirBytes(t *testing.T) {
 func TestCompactionWaitsForAsMuchAsTheStateHas(t *testing.T) {
 	t.Parallel()
 	var a appliedLog
-	a.bytes.Store(compactBytes)
-	if !a.due(0) || !a.due(compactBytes) || a.due(compactBytes+1) {
-		t.Error("due with a smaller state only")
+	a.bytes.Store(leastShare)
+	if !a.due(leastShare, 0) || !a.due(leastShare, leastShare) || a.due(leastShare, leastShare+1) || a.due(leastShare+1, 0) {
+		t.Error("due with a smaller share and a smaller state only")
+	}
+}
+
+func TestReplicasShareTheLog(t *testing.T) {
+	t.Parallel()
+	for replicas, want := range map[int]int64{0: mostShare, 1: mostShare, 4: nodeLogBytes / 4, 8: nodeLogBytes / 8, 16: nodeLogBytes / 16, 64: leastShare} {
+		if got := logShare(replicas); got != want {
+			t.Errorf("%d replicas: %d bytes each, want %d", replicas, got, want)
+		}
 	}
 }
 
@@ -82,7 +91,7 @@ func TestLargeEntriesDoNotFillTheLog(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			most = max(most, logBytes(t, r.store.Logs))
 		}
-		if bound := compactBytes + keepBytes + 16<<20; most > bound {
+		if bound := leastShare + keepBytes + 16<<20; most > bound {
 			t.Errorf("the log grew to %d bytes, want at most %d", most, bound)
 		}
 	})

@@ -69,6 +69,7 @@ func openGroup(n *Node, id uint64) (*group, error) {
 		group: id, self: self, servers: votersOf(placed), store: n.cfg.Store, peers: n.peers,
 		machine: g.fsm, takeover: g.emptyEntry, log: n.log, timing: n.cfg.Timing,
 		snapshotAfter: n.cfg.SnapshotAfter, stateBytes: func() int64 { return g.fsm.Stats().Bytes }, pace: &n.snapshots,
+		replicas: func() int { return len(n.hosted()) },
 	})
 	if err != nil {
 		return nil, err

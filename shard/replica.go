@@ -35,6 +35,7 @@ type replica struct {
 	log      *slog.Logger
 	timing   Timing
 	store    *storage.Replica
+	logs     *aheadLogs // in front of the store's
 	machine  machine
 	takeover func() []byte // the entry with which a leader begins its term
 
@@ -51,6 +52,7 @@ type replica struct {
 	applied    appliedLog // see compact
 	compacting atomic.Bool
 	stateBytes func() int64 // how large the state is; nil where it is small
+	replicas   func() int   // that share the node's log; nil for one that has the least share
 
 	calls tasks          // what waits for an answer of Raft
 	look  chan struct{}  // capacity 1: events may have been missed
@@ -80,6 +82,7 @@ type replicaConfig struct {
 
 	snapshotAfter uint64        // entries
 	stateBytes    func() int64  // nil where it is small
+	replicas      func() int    // of the node; nil for one that has the least share of its log
 	pace          *snapshotPace // of its snapshots; nil where the state is small
 }
 
@@ -92,7 +95,7 @@ func openReplica(c replicaConfig) (*replica, error) {
 	r := &replica{
 		group: c.group, id: raft.ServerID(c.self.ServerID(c.group)),
 		log: c.log.With("group", c.group), timing: c.timing,
-		store: st, machine: c.machine, takeover: c.takeover, stateBytes: c.stateBytes,
+		store: st, machine: c.machine, takeover: c.takeover, stateBytes: c.stateBytes, replicas: c.replicas,
 		handed: map[handover]bool{}, look: make(chan struct{}, 1),
 	}
 	if err := r.start(c); err != nil {
@@ -111,9 +114,13 @@ func (r *replica) start(c replicaConfig) error {
 	if r.end, err = r.store.Logs.LastIndex(); err != nil {
 		return fmt.Errorf("find the end of group %d's log: %w", r.group, err)
 	}
-	logs := &tailLogs{LogStore: gapLogs{r.store.Logs}}
+	var running atomic.Pointer[raft.Raft] // r.raft, for its main loop, which runs before that is set
+	r.logs = newAheadLogs(&tailLogs{LogStore: gapLogs{r.store.Logs}}, func() bool {
+		started := running.Load()
+		return started != nil && started.State() == raft.Leader
+	}, r.giveWay)
 	fsm := &settlingFSM{
-		BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: logs, applied: &r.applied, committed: r.committed,
+		BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: r.logs, applied: &r.applied, committed: r.committed,
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	if c.pace != nil {
@@ -123,10 +130,12 @@ func (r *replica) start(c replicaConfig) error {
 		}
 	}
 	r.notices = newNotices(transport, r.id, r.followers, func() uint64 { return r.raft.LastIndex() })
-	if r.raft, err = raft.NewRaft(conf, fsm, logs, r.store.Stable, r.store.Snapshots, transport); err != nil {
+	r.raft, err = raft.NewRaft(conf, fsm, r.logs, r.store.Stable, r.store.Snapshots, newOnDiskTransport(transport, r.logs))
+	if err != nil {
 		r.stop()
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
 	}
+	running.Store(r.raft)
 	events := make(chan raft.Observation, 16)
 	observer := raft.NewObserver(events, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
@@ -342,6 +351,12 @@ func (r *replica) handOver(ctx context.Context, to raft.ServerID) error {
 	return errors.Join(failed, err)
 }
 
+// giveWay makes a leader whose log takes nothing give up its office: Raft does that when it
+// has an entry to store.
+func (r *replica) giveWay() {
+	r.calls.start(func() { _ = r.raft.Barrier(r.timing.Write).Error() })
+}
+
 // close stops the replica. First it waits for what Raft has yet to answer, since some
 // of that Raft never answers once it has been told to shut down.
 func (r *replica) close() error {
@@ -351,6 +366,7 @@ func (r *replica) close() error {
 	if err := r.calls.close(ctx); err != nil {
 		r.log.Warn("Raft is stopped with questions unanswered", "err", err)
 	}
+	r.logs.close() // the state machine may wait for a disk that takes nothing
 	err := r.raft.Shutdown().Error()
 	r.notices.close()
 	r.wg.Wait()

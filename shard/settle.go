@@ -2,6 +2,7 @@ package shard
 
 import (
 	"io"
+	"slices"
 
 	"github.com/hashicorp/raft"
 )
@@ -18,22 +19,36 @@ import (
 // A log store that calls itself monotonic makes Raft drop the whole log instead, but
 // Raft goes on believing that the dropped entries are there, and ends in the same loop.
 
-// settlingFSM is a state machine that settles the log when a snapshot is restored. Raft's main loop waits
-// for Restore, so nobody else touches the log meanwhile.
+// settlingFSM is a state machine that applies what is on disk here, and settles the log when
+// a snapshot is restored. Raft's main loop waits for Restore, so nobody else touches the log
+// meanwhile.
 type settlingFSM struct {
 	raft.BatchingFSM
 	snapshots raft.SnapshotStore
-	logs      raft.LogStore
+	logs      *aheadLogs
 	applied   *appliedLog
 	committed func(entryID) // told of the last entry of a batch, once it is applied
+	behind    bool          // entries were not applied, since the log was closed
 }
 
 func (f *settlingFSM) ApplyBatch(logs []*raft.Log) []any {
+	last := logs[len(logs)-1]
+	if f.behind || !f.logs.onDisk(last.Index) {
+		f.behind = true
+		return slices.Repeat([]any{errStopping}, len(logs))
+	}
 	f.applied.add(logs)
 	results := f.BatchingFSM.ApplyBatch(logs)
-	last := logs[len(logs)-1]
 	f.committed(entryID{last.Index, last.Term})
 	return results
+}
+
+// Snapshot fails once entries were not applied that Raft takes for applied.
+func (f *settlingFSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.behind {
+		return nil, errStopping
+	}
+	return f.BatchingFSM.Snapshot()
 }
 
 func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {

@@ -44,8 +44,9 @@ func (l *tailLogs) show(old *tail, next tail) bool {
 
 // FirstIndex returns the first index shown, 0 for none.
 func (l *tailLogs) FirstIndex() (uint64, error) {
+	t := l.shown()
 	first, err := l.LogStore.FirstIndex()
-	if t := l.shown(); first == 0 && t != nil {
+	if first == 0 && t != nil {
 		first = t[0].Index
 	}
 	return first, err
@@ -150,14 +151,20 @@ func (l *tailLogs) drop(from, to uint64) error {
 			return err
 		}
 	}
+	l.forget(to)
+	return nil
+}
+
+// forget takes the entries up to an index out of the tail.
+func (l *tailLogs) forget(to uint64) {
 	for {
 		old := l.tail.Load()
 		if old == nil {
-			return nil
+			return
 		}
 		left := slices.DeleteFunc(slices.Clone(*old), func(entry *raft.Log) bool { return entry.Index <= to })
 		if l.show(old, left) {
-			return nil
+			return
 		}
 	}
 }

@@ -2,6 +2,8 @@ package shard
 
 import (
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ type trio struct {
 	fabric   *peer.Fabric
 	wrap     func(raft.Transport) raft.Transport // of every replica
 	stores   map[string]*storage.Memory
+	disks    map[string]*testDisk
 	networks map[string]*peer.Network
 	replicas map[string]*replica
 }
@@ -27,14 +30,15 @@ func newTrio(t *testing.T, wrap func(raft.Transport) raft.Transport) *trio {
 	t.Helper()
 	g := &trio{
 		t: t, fabric: peer.NewFabric(), wrap: wrap,
-		stores: map[string]*storage.Memory{}, networks: map[string]*peer.Network{}, replicas: map[string]*replica{},
+		stores: map[string]*storage.Memory{}, disks: map[string]*testDisk{}, networks: map[string]*peer.Network{}, replicas: map[string]*replica{},
 	}
 	for _, id := range []string{"n1", "n2", "n3"} {
-		store, err := storage.NewMemory(storage.Config{Node: id}, nil)
+		disk := new(testDisk)
+		store, err := storage.NewMemory(storage.Config{Node: id, StallAfter: time.Hour}, disk.write)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.stores[id] = store
+		g.stores[id], g.disks[id] = store, disk
 		g.start(id)
 	}
 	return g
@@ -94,6 +98,25 @@ func (g *trio) leader() (leader *replica, followers []*replica) {
 	}
 }
 
+// testDisk decides what becomes of writes to a node's logs.
+type testDisk struct{ log atomic.Pointer[func() error] }
+
+// onLog has do called before each write to a log, which fails if do does; nil ends that.
+func (d *testDisk) onLog(do func() error) {
+	if do == nil {
+		d.log.Store(nil)
+		return
+	}
+	d.log.Store(&do)
+}
+
+func (d *testDisk) write(what string) error {
+	if do := d.log.Load(); do != nil && strings.HasPrefix(what, "log") {
+		return (*do)()
+	}
+	return nil
+}
+
 // wrappedPeers has replicas use transports of its own.
 type wrappedPeers struct {
 	fabricPeers
@@ -104,5 +127,10 @@ func (p wrappedPeers) Transport(id raft.ServerID) raft.Transport {
 	if p.wrap == nil {
 		return p.fabricPeers.Transport(id)
 	}
-	return p.wrap(p.fabricPeers.Transport(id))
+	t := p.fabricPeers.Transport(id)
+	return struct {
+		raft.Transport
+		raft.WithPreVote
+		raft.WithClose
+	}{p.wrap(t), t.(raft.WithPreVote), t.(raft.WithClose)}
 }

@@ -25,6 +25,8 @@ var plants = []plant{
 	{"reuseversion", []net{order, {"raftfsm", []string{"TestVersionsNeverRepeat"}}}},
 	{"partialtxn", []net{order, {"raftfsm", []string{"TestAllOrNothing"}}}},
 	{"ackatpropose", []net{order, {"shard", []string{"TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce"}}}},
+	{"applybeforedisk", []net{{"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
+	{"tellbeforedisk", []net{{"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
 	{"lostisrefused", []net{order, {"shard", []string{"TestOutcomesOfRaftErrors"}}}},
 
 	{"executetwice", []net{order, {"client", []string{"TestEveryCallCountsOnce"}}}},

@@ -19,6 +19,11 @@ const (
 	PartialTxn = planted == "partialtxn"
 	// AckAtPropose: a write is acknowledged when Raft is given it, before a quorum has it.
 	AckAtPropose = planted == "ackatpropose"
+	// ApplyBeforeDisk: a leader applies, and so acknowledges, an entry that is on disk at
+	// one other replica and not here.
+	ApplyBeforeDisk = planted == "applybeforedisk"
+	// TellBeforeDisk: a leader lets followers apply such an entry.
+	TellBeforeDisk = planted == "tellbeforedisk"
 	// LostIsRefused: an entry whose leader lost its office while it was under way counts
 	// as one that was never taken.
 	LostIsRefused = planted == "lostisrefused"

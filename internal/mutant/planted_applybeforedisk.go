@@ -1,0 +1,5 @@
+//go:build mutant_applybeforedisk
+
+package mutant
+
+const planted = "applybeforedisk"

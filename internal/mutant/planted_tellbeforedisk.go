@@ -1,0 +1,5 @@
+//go:build mutant_tellbeforedisk
+
+package mutant
+
+const planted = "tellbeforedisk"
