@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,14 @@ func (c *simCluster) groupsLedBy(id string) []uint64 {
 		if r.Role == "leader" {
 			led = append(led, r.Group)
 		}
+	}
+	return led
+}
+
+// ledAmong returns the groups that some of these nodes lead.
+func (c *simCluster) ledAmong(ids []string) (led []uint64) {
+	for _, id := range ids {
+		led = append(led, c.groupsLedBy(id)...)
 	}
 	return led
 }
@@ -113,6 +122,49 @@ func TestSimGroupsOfADeadProcessElectAtOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// silences make all others hear nothing of a node, one way or both.
+var silences = map[string]func(c *simCluster, node string){
+	"cut off": func(c *simCluster, node string) { c.fabric.Isolate(node) },
+	"mute": func(c *simCluster, node string) {
+		for _, other := range c.without(node) {
+			c.fabric.CutOneWay(node, other)
+		}
+	},
+}
+
+// TestSimGroupsOfASilentNodeElectAfterTheTimeout, all of them within a beat: nobody waits for
+// the last follower to lose its patience.
+func TestSimGroupsOfASilentNodeElectAfterTheTimeout(t *testing.T) {
+	for name, silence := range silences {
+		for _, of := range []struct{ nodes, replicas int }{{3, 3}, {5, 5}, {5, 3}} {
+			t.Run(fmt.Sprintf("%s among %d with %d replicas", name, of.nodes, of.replicas), func(t *testing.T) {
+				t.Parallel()
+				bubble.Test(t, func(t *testing.T) {
+					c := newPatientCluster(t, of.nodes, 6, of.replicas)
+					silent := c.leader(0)
+					orphans := c.groupsLedBy(silent)
+					if len(orphans) < 2 {
+						t.Fatalf("%s leads %v: too little to prove anything", silent, orphans)
+					}
+					silence(c, silent)
+					beat := shard.Timing{Heartbeat: patient}.Beat()
+					time.Sleep(patient - beat - atOnce)
+					if led := c.ledAmong(c.without(silent)); slices.Contains(led, orphans[0]) {
+						t.Errorf("group %d has elected before the timeout", orphans[0])
+					}
+					time.Sleep(2*beat + 2*atOnce)
+					led := c.ledAmong(c.without(silent))
+					for _, group := range orphans {
+						if !slices.Contains(led, group) {
+							t.Errorf("group %d has no leader a beat after the timeout", group)
+						}
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -15,21 +15,22 @@ func untilNext(period time.Duration) time.Duration {
 
 // pace makes all leaders here have their heartbeats ready when the network sends them. Raft
 // by itself waits a random time before each, per group and follower, and so wakes the
-// process up at as many moments.
+// process up at as many moments. At the same moments the node listens for leaders of others.
 //
 // An instance of Raft that stands still, as on a disk that hangs, holds this up in the end,
 // but nothing else: Raft's own timers go on.
 func (n *Node) pace() {
-	beat := n.cfg.Timing.Beat()
+	beat, listener := n.cfg.Timing.Beat(), newListener(n)
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-time.After(untilNext(beat)):
 		}
-		n.meta.Load().replica.pace() // it runs after that is there
-		for _, g := range n.hosted() {
-			g.replica.pace()
+		replicas := n.replicas()
+		listener.look(replicas, time.Now())
+		for _, r := range replicas {
+			r.pace()
 		}
 	}
 }

@@ -33,10 +33,12 @@ type succession struct {
 	news     chan struct{}       // closed when a node says something, and replaced
 }
 
-// sighting is the last that this node saw of another one.
+// sighting is what this node sees of another one.
 type sighting struct {
-	sequence uint64
-	told     []string // the nodes that were told that it is gone
+	sequence uint64   // of the last report of it
+	ended    bool     // its process
+	silent   bool     // see listener
+	told     []string // the nodes that were told that it is gone, last
 }
 
 func newSuccession(n *Node) *succession {
@@ -53,42 +55,68 @@ func (n *Node) Departed(node string, gone bool) {
 	if _, known := n.Map().Node(node); !known || node == n.cfg.ID {
 		return
 	}
-	sequence, told := n.succession.see(node)
-	r := report{node: node, sequence: sequence, gone: gone}
-	if !gone {
-		n.succession.publish(r, told)
-		return
+	s := n.succession
+	r := s.see(node, func(seen *sighting) { seen.ended = gone })
+	switch {
+	case gone:
+		n.background.start(func() {
+			r.positions, _ = n.positions(n.under(node))
+			s.publish(r)
+		})
+	case !r.gone:
+		s.publish(r)
 	}
-	n.background.start(func() {
-		r.positions = n.positionsUnder(node)
-		n.succession.publish(r, nil)
+}
+
+// hush is told that the replicas have not heard of a node, whom they follow, for a while.
+func (s *succession) hush(node string, under []*replica, while time.Duration) {
+	r := s.see(node, func(seen *sighting) { seen.silent = true })
+	s.node.background.start(func() {
+		positions, sure := s.node.positions(under)
+		if sure && unheard(under, time.Now().Add(-while)) { // by all that had arrived, too
+			r.positions = positions
+			s.publish(r)
+		}
 	})
 }
 
-// see notes that something is seen of a node, and returns the number of the report of
-// it, and who was told that the node is gone.
-func (s *succession) see(node string) (sequence uint64, told []string) {
+// unhush is told that a node is heard of again, or that nobody follows it any more.
+func (s *succession) unhush(node string) {
+	if r := s.see(node, func(seen *sighting) { seen.silent = false }); !r.gone {
+		s.publish(r)
+	}
+}
+
+// see notes that something is seen of a node, and returns the report of that, without
+// positions.
+func (s *succession) see(node string, change func(*sighting)) report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sequence++
-	told = s.seen[node].told
-	s.seen[node] = sighting{sequence: s.sequence}
-	return s.sequence, told
+	seen := s.seen[node]
+	change(&seen)
+	seen.sequence = s.sequence
+	s.seen[node] = seen
+	return report{node: node, sequence: seen.sequence, gone: seen.ended || seen.silent}
 }
 
 // publish takes over what this node sees, unless it has seen something else since, and
-// tells those whom that concerns, and those named.
-func (s *succession) publish(r report, to []string) {
+// tells those whom that concerns.
+func (s *succession) publish(r report) {
 	s.mu.Lock()
-	if s.seen[r.node].sequence != r.sequence {
+	seen := s.seen[r.node]
+	if seen.sequence != r.sequence {
 		s.mu.Unlock()
 		return
 	}
 	due := s.noteLocked(s.node.cfg.ID, r)
+	to := seen.told
+	seen.told = nil
 	if r.gone {
 		to = s.concernedLocked(r)
-		s.seen[r.node] = sighting{r.sequence, to}
+		seen.told = to
 	}
+	s.seen[r.node] = seen
 	s.mu.Unlock()
 	s.tell(to, r)
 	s.elect(r.node, due)
@@ -194,7 +222,14 @@ func (s *succession) stand(node string, r *replica) {
 	if s.node.draining.Load() || !r.orphaned(node) {
 		return
 	}
-	r.log.Info("standing for election at once: the leader's process has ended", "leader", node)
+	s.mu.Lock()
+	ended := s.seen[node].ended
+	s.mu.Unlock()
+	if ended {
+		r.log.Info("standing for election at once: the leader's process has ended", "leader", node)
+	} else {
+		r.log.Info("standing for election: the leader is silent", "leader", node)
+	}
 	if err := s.node.peers.Stand(r.id); err != nil {
 		r.log.Warn("standing for election at once failed", "err", err)
 	}
@@ -206,31 +241,50 @@ func (r *replica) orphaned(leader string) bool {
 	return r.raft.State() == raft.Follower && (follows == leader || follows == "")
 }
 
-// positionsUnder returns how far the logs go of those replicas here that follow node,
-// once they have handled all that node has sent them. So the one with the longest log is
-// known before anybody stands.
-func (n *Node) positionsUnder(node string) map[uint64]position {
+// under returns the replicas here that follow node.
+func (n *Node) under(node string) []*replica {
+	return slices.DeleteFunc(n.replicas(), func(r *replica) bool { return r.leaderNode() != node })
+}
+
+// replicas returns all replicas here, the meta group's first.
+func (n *Node) replicas() []*replica {
+	var all []*replica
+	if m := n.meta.Load(); m != nil {
+		all = append(all, m.replica)
+	}
+	for _, g := range n.hosted() {
+		all = append(all, g.replica)
+	}
+	return all
+}
+
+// positions returns how far the logs of replicas go, once they have handled all that had
+// arrived for them: so the one with the longest log is known before anybody stands. It
+// reports whether all have. One that cannot stand has no length.
+func (n *Node) positions(replicas []*replica) (positions map[uint64]position, sure bool) {
 	ctx, cancel := context.WithTimeout(n.ctx, settleWait)
 	defer cancel()
 	var mu sync.Mutex
 	var settling sync.WaitGroup
-	positions := map[uint64]position{}
-	for _, group := range append([]uint64{metaGroup}, n.Map().Replicas(n.cfg.ID)...) {
-		r := n.replica(group)
-		if r == nil || r.leaderNode() != node {
-			continue
-		}
+	positions, sure = map[uint64]position{}, true
+	for _, r := range replicas {
 		settling.Go(func() {
-			if err := n.peers.Settle(ctx, r.id); err != nil {
+			err := n.peers.Settle(ctx, r.id)
+			if err != nil {
 				r.log.Debug("the length of the log is not certain", "err", err)
+			}
+			var end position
+			if r.raft.State() == raft.Follower {
+				end = r.position()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			positions[group] = r.position()
+			positions[r.group] = end
+			sure = sure && err == nil
 		})
 	}
 	settling.Wait()
-	return positions
+	return positions, sure
 }
 
 // votersInOrder returns the nodes that vote in a group hosted here, in the order in
