@@ -214,17 +214,20 @@ func TestLostAnswerIsFoundAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFront(t, Config{})
-			lost, limit := 0, 1
-			f.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+			writes := func(req op.Request) bool {
 				o, isTxn := req.Op.(op.Txn)
 				_, once := req.Op.(op.Once)
-				if (once || isTxn && o.Spans()) && lost < limit {
+				return once || isTxn && o.Spans()
+			}
+			lost := 0
+			f.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+				if writes(req) && lost == 0 {
 					lost++
 					return &fakenode.Fault{Mute: true}
 				}
 				return nil
 			})
-			g := serveFront(t, f.cluster, Config{Node: &impatientNode{f.cluster}})
+			g := serveFront(t, f.cluster, Config{Node: &impatientNode{Node: f.cluster, chosen: writes}})
 			c := g.dial()
 			first := w.send(c, "Idempotency-Key: a")
 			if first.status != 200 || first.header.Get(replayedHeader) != "" || lost != 1 {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringraft/ringraft/op"
@@ -20,11 +21,18 @@ func (n *slippingNode) Do(ctx context.Context, req op.Request) op.Result {
 	return n.Node.Do(ctx, req)
 }
 
-// impatientNode gives no request longer than a moment.
-type impatientNode struct{ Node }
+// impatientNode gives the first request that is one of those chosen no longer than a moment.
+type impatientNode struct {
+	Node
+	chosen func(req op.Request) bool
+	gone   atomic.Bool // the first has come
+}
 
 func (n *impatientNode) Do(ctx context.Context, req op.Request) op.Result {
-	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
+	if n.chosen(req) && !n.gone.Swap(true) {
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		ctx = short
+	}
 	return n.Node.Do(ctx, req)
 }
