@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -27,7 +28,7 @@ import (
 type aheadLogs struct {
 	*tailLogs
 	leads func() bool // whether Raft's main loop, which asks, is a leader's
-	alarm func()      // told whenever what was taken could not be written
+	alarm func()      // told when what was taken could not be written
 
 	wg sync.WaitGroup // writers
 
@@ -35,7 +36,8 @@ type aheadLogs struct {
 	changed *sync.Cond // the tail has become shorter, or writing or closed has changed
 	ahead   bool       // the tail is what is to be written; if not, it is what is left of a removal
 	busy    bool       // there is a writer of it, who ends with it
-	failed  bool       // to write it, a while ago
+	failed  bool       // to write it has failed, and not succeeded since
+	retries bool       // it will be tried again, after a while
 	writing bool       // somebody writes at the log's end
 	closed  bool
 }
@@ -89,11 +91,11 @@ func isNoCommand(entry *raft.Log) bool { return entry.Type != raft.LogCommand }
 func (l *aheadLogs) take(entries []*raft.Log) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.tail.Load()
-	if l.failed || l.closed || before != nil && !l.ahead {
+	before, t := l.tail.Load(), l.shown()
+	if l.failed || l.closed || t != nil && !l.ahead || !t.leadsTo(entries) {
 		return false
 	}
-	if !l.show(before, slices.Concat(l.shown(), entries)) {
+	if !l.show(before, slices.Concat(t, entries)) {
 		return false
 	}
 	l.ahead = true
@@ -110,8 +112,7 @@ func (l *aheadLogs) startLocked() {
 
 // write writes what is taken until all is on disk, or that fails.
 func (l *aheadLogs) write() {
-	for l.goesOn() {
-		_ = l.writeTail() // it notes that it failed
+	for l.goesOn(l.writeTail()) {
 	}
 }
 
@@ -141,11 +142,11 @@ func (l *aheadLogs) taken() tail {
 	return l.shown()
 }
 
-// goesOn reports whether a writer should write. If not, it ends.
-func (l *aheadLogs) goesOn() bool {
+// goesOn reports whether a writer, whose last write ended so, should go on. If not, it ends.
+func (l *aheadLogs) goesOn(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy = l.ahead && !l.failed && !l.closed
+	l.busy = err == nil && l.ahead && !l.closed
 	return l.busy
 }
 
@@ -162,21 +163,28 @@ func (l *aheadLogs) written(index uint64) {
 func (l *aheadLogs) fail() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failed {
-		return
+	if !l.failed {
+		l.failed = true
+		l.alarm()
 	}
-	l.failed = true
-	l.alarm()
-	time.AfterFunc(aheadRetry, l.retry)
+	if !l.retries {
+		l.retries = true
+		time.AfterFunc(aheadRetry, l.retry)
+	}
 }
 
 func (l *aheadLogs) retry() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failed {
-		l.failed = false
-		l.startLocked()
-	}
+	l.retries = false
+	l.startLocked()
+}
+
+// fails reports whether the tail could not be written, and still is not.
+func (l *aheadLogs) fails() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 // DeleteRange removes entries as tailLogs does; those that were taken are written before.
@@ -211,14 +219,15 @@ func (l *aheadLogs) durable() uint64 {
 	return math.MaxUint64
 }
 
-// close lets nobody wait for the disk any more, but for what is being written.
+// close lets nobody wait for the disk any more. Wait returns when nothing is being written.
 func (l *aheadLogs) close() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.closed = true
 	l.changed.Broadcast()
-	l.mu.Unlock()
-	l.wg.Wait()
 }
+
+func (l *aheadLogs) wait() { l.wg.Wait() }
 
 // onDiskTransport tells followers no more of what is committed than what is on disk here. They
 // would apply an entry that this replica, if it crashes, may never have had.
@@ -240,4 +249,26 @@ func (t onDiskTransport) AppendEntries(id raft.ServerID, addr raft.ServerAddress
 		request.LeaderCommitIndex = min(request.LeaderCommitIndex, t.logs.durable())
 	}
 	return t.Transport.AppendEntries(id, addr, request, answer)
+}
+
+// AppendEntriesPipeline is refused, since a pipeline would go round AppendEntries.
+func (t onDiskTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// onDiskSnapshots takes no snapshot while the log takes nothing. Raft's main loop would wait
+// for the state machine to restore it, and that for the log.
+type onDiskSnapshots struct {
+	raft.SnapshotStore
+	logs *aheadLogs
+}
+
+var errLogFails = errors.New("the log takes nothing")
+
+// Create begins a snapshot, one of this replica's own or one that a leader sends.
+func (s onDiskSnapshots) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, t raft.Transport) (raft.SnapshotSink, error) {
+	if s.logs.fails() {
+		return nil, errLogFails
+	}
+	return s.SnapshotStore.Create(version, index, term, members, membersIndex, t)
 }

@@ -55,6 +55,7 @@ func (l *aheadLog) store(t interface{ Fatalf(string, ...any) }, entries ...*raft
 func TestLeadersEntriesAreShownBeforeTheyAreOnDisk(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newAheadLog()
+		defer l.wait()
 		defer l.close()
 		l.store(t, termed(1, 2, 1)...)
 		works := make(chan struct{})
@@ -102,6 +103,7 @@ func TestWhatElseIsStoredWaitsForTheDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				l := newAheadLog()
+				defer l.wait()
 				defer l.close()
 				l.store(t, termed(1, 2, 1)...)
 				l.leader = true
@@ -136,6 +138,7 @@ func TestWhatElseIsStoredWaitsForTheDisk(t *testing.T) {
 func TestLeadersEntriesThatCannotBeWritten(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newAheadLog()
+		defer l.wait()
 		defer l.close()
 		l.store(t, termed(1, 2, 1)...)
 		l.leader = true
@@ -190,6 +193,7 @@ func TestClosedLogLetsNobodyWait(t *testing.T) {
 func TestLogAheadOfItsDisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newAheadLog()
+		defer l.wait()
 		defer l.close()
 		var want []*raft.Log
 		for term := uint64(1); term < 30; term++ {

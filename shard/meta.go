@@ -185,7 +185,10 @@ func proposalOf(future raft.ApplyFuture) proposal {
 	case err != nil:
 		return failedProposal(op.UnknownOutcome("%v", err))
 	}
-	return future.Response().(proposal)
+	if p, ok := future.Response().(proposal); ok {
+		return p
+	}
+	return failedProposal(op.UnknownOutcome("%v", future.Response()))
 }
 
 // handOver gives the meta group's leadership to another voter.

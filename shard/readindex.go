@@ -83,7 +83,7 @@ func (ri *readIndex) learn(ctx context.Context) (uint64, *op.Error) {
 	if term == 0 {
 		return 0, ri.refusal()
 	}
-	index := ri.replica.raft.CommitIndex()
+	index := min(ri.replica.raft.CommitIndex(), ri.replica.logs.durable()) // nobody was told of more
 	if err := ri.majority(ctx, term); err != nil {
 		return 0, op.Unavailable("no majority confirmed the leader: %v", err)
 	}

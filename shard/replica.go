@@ -130,7 +130,7 @@ func (r *replica) start(c replicaConfig) error {
 		}
 	}
 	r.notices = newNotices(transport, r.id, r.followers, func() uint64 { return r.raft.LastIndex() })
-	r.raft, err = raft.NewRaft(conf, fsm, r.logs, r.store.Stable, r.store.Snapshots, newOnDiskTransport(transport, r.logs))
+	r.raft, err = raft.NewRaft(conf, fsm, r.logs, r.store.Stable, onDiskSnapshots{r.store.Snapshots, r.logs}, newOnDiskTransport(transport, r.logs))
 	if err != nil {
 		r.stop()
 		return fmt.Errorf("start Raft of group %d: %w", r.group, err)
@@ -231,6 +231,9 @@ func (r *replica) takeOver(term uint64) {
 	})
 	if err == nil {
 		err = first.Error()
+	}
+	if err == nil {
+		err, _ = first.Response().(error)
 	}
 	if err != nil {
 		r.log.Debug("could not take over", "term", term, "err", err)
@@ -354,7 +357,11 @@ func (r *replica) handOver(ctx context.Context, to raft.ServerID) error {
 // giveWay makes a leader whose log takes nothing give up its office: Raft does that when it
 // has an entry to store.
 func (r *replica) giveWay() {
-	r.calls.start(func() { _ = r.raft.Barrier(r.timing.Write).Error() })
+	r.calls.start(func() {
+		if r.raft.State() == raft.Leader {
+			r.raft.Apply(r.takeover(), r.timing.Write) // that it is to be stored matters, not what becomes of it
+		}
+	})
 }
 
 // close stops the replica. First it waits for what Raft has yet to answer, since some
@@ -368,6 +375,7 @@ func (r *replica) close() error {
 	}
 	r.logs.close() // the state machine may wait for a disk that takes nothing
 	err := r.raft.Shutdown().Error()
+	r.logs.wait()
 	r.notices.close()
 	r.wg.Wait()
 	return errors.Join(err, r.store.Close())

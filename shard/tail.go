@@ -100,6 +100,11 @@ func (t tail) before(index uint64) tail {
 	return t[:n+1]
 }
 
+// leadsTo reports whether entries follow the tail, if there is one.
+func (t tail) leadsTo(entries []*raft.Log) bool {
+	return len(t) == 0 || entries[0].Index == t[len(t)-1].Index+1
+}
+
 // DeleteRange removes entries; those at the end are shown until the next append.
 func (l *tailLogs) DeleteRange(from, to uint64) error {
 	first, err := l.LogStore.FirstIndex()
