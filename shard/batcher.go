@@ -27,15 +27,18 @@ const (
 	// queueBytes and queueOps bound what gathers; past them writes are refused.
 	queueBytes = 64 << 20
 	queueOps   = 1 << 16
+	// keptBytes bounds the operations of a batch whose memory is used again.
+	keptBytes = 256 << 10
 )
 
 // proposer is what a batcher needs of a replica.
 type proposer interface {
-	// Apply proposes an entry; see raft.Raft.
+	// Apply proposes an entry; see raft.Raft. It must not wait.
 	Apply(entry []byte, timeout time.Duration) raft.ApplyFuture
 }
 
-// batch is operations that become one entry, with those who wait for the results.
+// batch is operations that become one entry, with those who wait for the results. Once
+// it has an outcome, it is used for others.
 type batch struct {
 	entry   op.EntryBuilder
 	waiters []op.Replier
@@ -43,6 +46,7 @@ type batch struct {
 
 	answer sync.Once
 	late   *time.Timer // ends the wait for a place in flight, then the flight
+	lapsed bool        // late had gone off when the flight began
 }
 
 // reply gives every waiter its result; only the first call does.
@@ -71,6 +75,7 @@ type batcher struct {
 	mu     sync.Mutex
 	idle   *sync.Cond // nothing is in flight
 	queue  []*batch   // the last one is open
+	spare  *batch     // the next one, for its memory, or nil
 	bytes  int
 	ops    int
 	flying int
@@ -123,10 +128,34 @@ func (b *batcher) open(n int) *batch {
 			return last
 		}
 	}
-	fresh := new(batch)
-	fresh.late = time.AfterFunc(b.timeout, func() { b.giveUp(fresh) })
+	fresh := b.fresh()
 	b.queue = append(b.queue, fresh)
 	return fresh
+}
+
+// fresh returns an empty batch.
+func (b *batcher) fresh() *batch {
+	if fresh := b.spare; fresh != nil {
+		b.spare = nil
+		fresh.late.Reset(b.timeout)
+		return fresh
+	}
+	fresh := new(batch)
+	fresh.late = time.AfterFunc(b.timeout, func() { b.giveUp(fresh) })
+	return fresh
+}
+
+// recycle keeps a batch with an outcome. Nobody else may know it any more: its timer must
+// never have gone off, since giveUp may still be at work then.
+func (b *batcher) recycle(used *batch) {
+	if used.size > keptBytes {
+		return
+	}
+	clear(used.waiters)
+	*used = batch{entry: used.entry, waiters: used.waiters[:0], late: used.late}
+	b.mu.Lock()
+	b.spare = used
+	b.mu.Unlock()
 }
 
 // giveUp answers those who wait for a batch. Entries in flight that no quorum answers
@@ -155,8 +184,8 @@ func (b *batcher) flush(t *tick) (ops int) {
 		n := first.entry.Len()
 		ops += n
 		t.entryBegins()
-		first.late.Reset(b.timeout)
-		future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(n)), b.timeout)
+		first.lapsed = !first.late.Reset(b.timeout)
+		future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(n)), 0) // Raft has room for more than fly
 		if mutant.AckAtPropose {
 			first.reply(func(int) op.Result { return op.Result{} })
 		}
@@ -191,7 +220,7 @@ func (b *batcher) take() *batch {
 // finish waits for an entry's outcome.
 func (b *batcher) finish(done *batch, future raft.ApplyFuture, t *tick) {
 	err := future.Error()
-	done.late.Stop()
+	inTime := done.late.Stop() && !done.lapsed
 	b.mu.Lock()
 	b.aloft -= done.size
 	if b.flying--; b.flying == 0 {
@@ -208,6 +237,14 @@ func (b *batcher) finish(done *batch, future raft.ApplyFuture, t *tick) {
 	if more {
 		b.flusher.signal() // this may be the place in flight that they wait for
 	}
+	b.answer(done, future, err)
+	if inTime {
+		b.recycle(done)
+	}
+}
+
+// answer gives the waiters of an entry its outcome.
+func (b *batcher) answer(done *batch, future raft.ApplyFuture, err error) {
 	if err != nil {
 		done.fail(b.outcome(err))
 		return

@@ -170,6 +170,52 @@ func TestNoWriteWaitsForEverForAPlaceInFlight(t *testing.T) {
 	})
 }
 
+func TestBatchesAreUsedAgain(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t, startFlusher(t))
+		var first *batch
+		for _, n := range []int{5, 2, 7, 1} {
+			replies := new(answers)
+			for range n {
+				b.add(oneDelete, replies)
+			}
+			synctest.Wait()
+			for len(r.flying()) > 0 {
+				r.finish(nil)
+				synctest.Wait()
+			}
+			got := replies.all()
+			if len(got) != n {
+				t.Fatalf("%d of %d operations were answered", len(got), n)
+			}
+			for _, res := range got {
+				if res.Err != nil || res.Index != 1 {
+					t.Errorf("got %+v, want it done, at index 1", res)
+				}
+			}
+			if first == nil {
+				first = b.spare
+			}
+			if b.spare == nil || b.spare != first {
+				t.Errorf("the next batch is %p, want %p, which was used before", b.spare, first)
+			}
+		}
+	})
+}
+
+func TestMemoryOfLargeBatchesIsNotKept(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t, startFlusher(t))
+		b.add(commandOf(op.Set{Key: []byte("k"), Value: make([]byte, keptBytes)}), new(answers))
+		synctest.Wait()
+		r.finish(nil)
+		synctest.Wait()
+		if b.spare != nil {
+			t.Errorf("the memory of %d bytes and more is kept, want no more than %d", keptBytes, keptBytes)
+		}
+	})
+}
+
 func TestOperationsGatherWhileEntriesAreInFlight(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
