@@ -103,9 +103,14 @@ func (o *outbox) run(w io.Writer) error {
 	}
 }
 
+// take returns what is pending. That may be nothing: what woke run can have gone with
+// what it took before.
 func (o *outbox) take() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if len(o.pending) == 0 {
+		return nil
+	}
 	b := o.pending
 	o.pending, o.spare = o.spare[:0], nil
 	o.wakeLocked()
