@@ -175,7 +175,8 @@ func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Confi
 	conf.SnapshotThreshold = c.snapshotAfter
 	conf.TrailingLogs = min(c.snapshotAfter/4, mostTrailing)
 	conf.Logger = log
-	conf.BatchApplyCh = true // Apply does not wait for a write to the log, so one group's disk holds up no other
+	conf.NoLegacyTelemetry = true // nobody reads the metrics, and these have names made for each append
+	conf.BatchApplyCh = true      // Apply does not wait for a write to the log, so one group's disk holds up no other
 	return conf
 }
 
