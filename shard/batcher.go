@@ -33,7 +33,7 @@ const (
 
 // proposer is what a batcher needs of a replica.
 type proposer interface {
-	// Apply proposes an entry; see raft.Raft. It must not wait.
+	// Apply proposes an entry; see raft.Raft.
 	Apply(entry []byte, timeout time.Duration) raft.ApplyFuture
 }
 
@@ -185,7 +185,7 @@ func (b *batcher) flush(t *tick) (ops int) {
 		ops += n
 		t.entryBegins()
 		first.lapsed = !first.late.Reset(b.timeout)
-		future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(n)), 0) // Raft has room for more than fly
+		future := b.raft.Apply(first.entry.Build(b.stamp(), b.touches(n)), b.timeout)
 		if mutant.AckAtPropose {
 			first.reply(func(int) op.Result { return op.Result{} })
 		}
