@@ -18,7 +18,7 @@ type listening struct {
 	leader   string
 }
 
-func newListening(t *testing.T, g *trio) *listening {
+func newListening(t *testing.T, g *ensemble) *listening {
 	leader, followers := g.leader()
 	n := &Node{cfg: Config{ID: nodeOf(followers[0].id), Timing: followers[0].timing}, log: slog.New(slog.DiscardHandler)}
 	n.peers = fabricPeers{g.networks[n.cfg.ID]}

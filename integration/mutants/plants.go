@@ -19,14 +19,17 @@ var order = net{"integration", []string{"TestSimOrderHolds"}}
 // bank is transfers between accounts of all groups, of which readers add up all.
 var bank = net{"integration", []string{"TestSimTransfersKeepTheTotal"}}
 
+// agreement is what replicas have applied through random faults of disks, links and processes.
+var agreement = net{"shard", []string{"TestReplicasAgreeWhateverBecomesOfTheirDisks"}}
+
 var plants = []plant{
 	{"skipcondition", []net{order, {"raftfsm", []string{"TestConditions"}}}},
 	{"clampunasked", []net{order, {"raftfsm", []string{"TestAddWithinBounds"}}}},
 	{"reuseversion", []net{order, {"raftfsm", []string{"TestVersionsNeverRepeat"}}}},
 	{"partialtxn", []net{order, {"raftfsm", []string{"TestAllOrNothing"}}}},
 	{"ackatpropose", []net{order, {"shard", []string{"TestAnEntryWithoutAnswerIsUnknownAndAnsweredOnce"}}}},
-	{"applybeforedisk", []net{{"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
-	{"tellbeforedisk", []net{{"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
+	{"applybeforedisk", []net{agreement, {"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
+	{"tellbeforedisk", []net{agreement, {"shard", []string{"TestEntryOnTwoDisksOfThreeIsAcknowledgedNotBefore"}}}},
 	{"lostisrefused", []net{order, {"shard", []string{"TestOutcomesOfRaftErrors"}}}},
 
 	{"executetwice", []net{order, {"client", []string{"TestEveryCallCountsOnce"}}}},
