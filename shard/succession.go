@@ -60,7 +60,7 @@ func (n *Node) Departed(node string, gone bool) {
 	switch {
 	case gone:
 		n.background.start(func() {
-			r.positions, _ = n.positions(n.under(node))
+			r.positions = n.positions(n.under(node), false)
 			s.publish(r)
 		})
 	case !r.gone:
@@ -72,9 +72,8 @@ func (n *Node) Departed(node string, gone bool) {
 func (s *succession) hush(node string, under []*replica, while time.Duration) {
 	r := s.see(node, func(seen *sighting) { seen.silent = true })
 	s.node.background.start(func() {
-		positions, sure := s.node.positions(under)
-		if sure && unheard(under, time.Now().Add(-while)) { // by all that had arrived, too
-			r.positions = positions
+		r.positions = s.node.positions(under, true)
+		if unheard(under, time.Now().Add(-while)) { // by all that had arrived, too
 			s.publish(r)
 		}
 	})
@@ -259,19 +258,22 @@ func (n *Node) replicas() []*replica {
 }
 
 // positions returns how far the logs of replicas go, once they have handled all that had
-// arrived for them: so the one with the longest log is known before anybody stands. It
-// reports whether all have. One that cannot stand has no length.
-func (n *Node) positions(replicas []*replica) (positions map[uint64]position, sure bool) {
+// arrived for them: so the one with the longest log is known before anybody stands. Those
+// that are too busy for that are left out if the others are to be certain. One that cannot
+// stand has no length.
+func (n *Node) positions(replicas []*replica, certain bool) map[uint64]position {
 	ctx, cancel := context.WithTimeout(n.ctx, settleWait)
 	defer cancel()
 	var mu sync.Mutex
 	var settling sync.WaitGroup
-	positions, sure = map[uint64]position{}, true
+	positions := map[uint64]position{}
 	for _, r := range replicas {
 		settling.Go(func() {
-			err := n.peers.Settle(ctx, r.id)
-			if err != nil {
+			if err := n.peers.Settle(ctx, r.id); err != nil {
 				r.log.Debug("the length of the log is not certain", "err", err)
+				if certain {
+					return
+				}
 			}
 			var end position
 			if r.raft.State() == raft.Follower {
@@ -280,11 +282,10 @@ func (n *Node) positions(replicas []*replica) (positions map[uint64]position, su
 			mu.Lock()
 			defer mu.Unlock()
 			positions[r.group] = end
-			sure = sure && err == nil
 		})
 	}
 	settling.Wait()
-	return positions, sure
+	return positions
 }
 
 // votersInOrder returns the nodes that vote in a group hosted here, in the order in
