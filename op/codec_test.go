@@ -271,6 +271,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add((&op.Request{Op: o}).AppendTo(nil))
 		f.Add((&op.Request{Epoch: 1, Level: op.Session, Bound: 300, Session: 7, Sequence: 9, Acknowledged: 8, Op: o}).AppendTo(nil))
 	}
+	f.Add((&op.Request{Op: op.Delete{Key: []byte("k"), Cond: op.Cond{Version: 5}}}).AppendTo(nil)) // which Check refuses
 	f.Fuzz(func(t *testing.T, b []byte) {
 		req, err := op.DecodeRequest(b)
 		if err != nil {

@@ -55,7 +55,7 @@ func (c Cond) checkForMany() *Error {
 
 // appendTo appends nil for the zero Cond, else [kind, version, value, show].
 func (c Cond) appendTo(b []byte) []byte {
-	if c.Kind == CondNone && !c.Show {
+	if c.Kind == CondNone && !c.Show && c.Version == 0 && len(c.Value) == 0 {
 		return append(b, mpNil)
 	}
 	b = appendArray(b, 4)
