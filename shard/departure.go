@@ -12,7 +12,8 @@ import (
 // others. Its groups need not wait for their heartbeats to fail, if those who are left
 // agree, since what one node sees may be its own link's fault. Each tells the others
 // what it sees and how far its logs go, and once a majority of a group's voters says
-// the same, they know by themselves in which order to stand for election.
+// the same, they know by themselves in which order to stand for election. A silent node is
+// reported in the same way, see listener.
 const (
 	// reportLife is how long a report counts: nobody acts on what was true once.
 	reportLife = 250 * time.Millisecond

@@ -16,13 +16,14 @@ import (
 // So the tail is shown until something else is stored.
 //
 // Raft's main loop alone appends and removes at the end. Entries are read, and removed
-// at the beginning, meanwhile: nobody waits for a write.
+// at the beginning, meanwhile: nobody waits for a write. See aheadLogs for who else writes.
 type tailLogs struct {
 	raft.LogStore
 	tail atomic.Pointer[tail]
 }
 
-// tail is entries without a gap that are removed from the store, and shown behind it.
+// tail is entries without a gap that are shown behind the store, which does not have them:
+// they were removed, or aheadLogs has yet to write them.
 // It never changes; nil is none.
 type tail []*raft.Log
 
