@@ -2,6 +2,7 @@ package storage
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -10,20 +11,36 @@ import (
 // number of entries.
 const entryOverhead = 128
 
-// cachedLogs keeps the newest entries of a log in memory, up to a bound in bytes:
+// cacheShares divides the memory for cached entries equally among a node's open logs.
+type cacheShares struct {
+	total int // bytes
+	open  atomic.Int64
+}
+
+func (s *cacheShares) each() int { return s.total / int(s.open.Load()) }
+
+// cachedLogs keeps the newest entries of a log in memory, up to its share of bytes:
 // Raft reads each of them back to send and to apply it. Data is shared with the
-// readers, who must not change it.
+// readers, who must not change it. A share that became smaller is kept to from the next
+// entry on.
 type cachedLogs struct {
 	logStore
-	limit int
+	shares *cacheShares
 
 	mu      sync.RWMutex
 	entries []raft.Log // contiguous; the last one is the log's last, or there is none
 	bytes   int
 }
 
-func newCachedLogs(logs logStore, limit int) *cachedLogs {
-	return &cachedLogs{logStore: logs, limit: limit}
+func newCachedLogs(logs logStore, shares *cacheShares) *cachedLogs {
+	shares.open.Add(1)
+	return &cachedLogs{logStore: logs, shares: shares}
+}
+
+// Close gives the share back. It must be called once, and leaves the log open.
+func (c *cachedLogs) Close() error {
+	c.shares.open.Add(-1)
+	return nil
 }
 
 func (c *cachedLogs) GetLog(index uint64, entry *raft.Log) error {
@@ -70,8 +87,8 @@ func (c *cachedLogs) append(e *raft.Log) {
 }
 
 func (c *cachedLogs) evict() {
-	from, bytes := 0, c.bytes
-	for ; bytes > c.limit; from++ {
+	from, bytes, limit := 0, c.bytes, c.shares.each()
+	for ; bytes > limit; from++ {
 		bytes -= cost(&c.entries[from])
 	}
 	c.keep(from, len(c.entries))

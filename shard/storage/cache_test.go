@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestCacheAnswersAsTheLogDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const limit = 2000
-		c := newCachedLogs(newCountingLogs(), limit)
+		c := newCachedLogs(newCountingLogs(), &cacheShares{total: limit})
 		model := map[uint64]*raft.Log{}
 		first, last, term := uint64(0), uint64(0), uint64(1)
 		drop := func(min, max uint64) {
@@ -121,7 +122,7 @@ func TestCacheAnswersAsTheLogDoes(t *testing.T) {
 func TestCacheServesRecentEntriesWithoutReading(t *testing.T) {
 	t.Parallel()
 	under := newCountingLogs()
-	c := newCachedLogs(under, 10*(100+entryOverhead))
+	c := newCachedLogs(under, &cacheShares{total: 10 * (100 + entryOverhead)})
 	for i := uint64(1); i <= 100; i++ {
 		store(t, c, entry(i, 1, 90))
 	}
@@ -137,9 +138,39 @@ func TestCacheServesRecentEntriesWithoutReading(t *testing.T) {
 	}
 }
 
+func TestCachesShareTheirMemory(t *testing.T) {
+	t.Parallel()
+	const entries = 12
+	shares := &cacheShares{total: entries * (100 + entryOverhead)}
+	holds := func(c *cachedLogs) int {
+		last, err := c.LastIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range entries + 1 { // as many as would fit, and one
+			last++
+			store(t, c, entry(last, 1, 90))
+		}
+		return len(c.entries)
+	}
+	first := newCachedLogs(newCountingLogs(), shares)
+	alone := holds(first)
+	second := newCachedLogs(newCountingLogs(), shares)
+	third := newCachedLogs(newCountingLogs(), shares)
+	shared := []int{holds(first), holds(second), holds(third)}
+	if err := errors.Join(second.Close(), third.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again := holds(first)
+	if alone != entries || !slices.Equal(shared, []int{entries / 3, entries / 3, entries / 3}) || again != entries {
+		t.Errorf("a log holds %d alone, three hold %d, the one that is left %d; want %d, a third each, and %d",
+			alone, shared, again, entries, entries)
+	}
+}
+
 func TestCacheUnderConcurrentReaders(t *testing.T) {
 	t.Parallel()
-	c := newCachedLogs(contiguousLogs{raft.NewInmemStore()}, 4000)
+	c := newCachedLogs(contiguousLogs{raft.NewInmemStore()}, &cacheShares{total: 4000})
 	const last = 500
 	done := make(chan struct{})
 	var wg sync.WaitGroup

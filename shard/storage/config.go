@@ -9,7 +9,7 @@ import (
 
 const (
 	defaultStallAfter   = 10 * time.Second
-	defaultCacheBytes   = 8 << 20
+	defaultCacheBytes   = 16 << 20
 	defaultSegmentBytes = 16 << 20
 	defaultMinFree      = 64 << 20
 	minSegmentBytes     = 4 << 10
@@ -31,8 +31,8 @@ type Config struct {
 	// Log is the kind of the replicas' logs; "" for the one that the directory has, and
 	// LogShared in a fresh one.
 	Log LogKind
-	// CacheBytes bounds the recent log entries that a replica holds in memory,
-	// bookkeeping included; 0 for 8 MiB.
+	// CacheBytes bounds the recent log entries that are held in memory, bookkeeping
+	// included; 0 for 16 MiB. Each open replica has an equal share.
 	CacheBytes int
 	// SegmentBytes is the size of the files of a log, allocated in advance, 4 KiB to
 	// 1 GiB; 0 for 16 MiB. A larger entry makes a larger file. LogBolt has none.

@@ -31,6 +31,7 @@ type Dir struct {
 	watchdog *watchdog
 	space    *space
 	logs     logSet
+	caches   *cacheShares
 
 	mu       sync.Mutex
 	identity Identity
@@ -44,7 +45,10 @@ func Open(path string, cfg Config) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{path: path, cfg: cfg, watchdog: newWatchdog(cfg), replicas: replicaSet{}}
+	d := &Dir{
+		path: path, cfg: cfg, watchdog: newWatchdog(cfg), replicas: replicaSet{},
+		caches: &cacheShares{total: cfg.CacheBytes},
+	}
 	if err := d.open(); err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
 	}
@@ -136,7 +140,7 @@ func (d *Dir) openFiles(id ReplicaID) (*Replica, error) {
 	if err := createReplicaFiles(path, id, d.logs); err != nil {
 		return nil, err
 	}
-	return openReplicaFiles(path, id, d.cfg, d.watchdog, d.logs)
+	return d.openReplicaFiles(path, id)
 }
 
 // Quarantine marks the group on this node as out of service, until the node is

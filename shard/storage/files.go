@@ -44,7 +44,7 @@ func createReplicaFiles(path string, id ReplicaID, logs logSet) error {
 }
 
 // openReplicaFiles opens the replica in a directory that createReplicaFiles has made.
-func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog, set logSet) (r *Replica, err error) {
+func (d *Dir) openReplicaFiles(path string, id ReplicaID) (r *Replica, err error) {
 	var open closers
 	defer func() {
 		if err != nil {
@@ -56,13 +56,13 @@ func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog, set lo
 			return nil, err
 		}
 	}
-	logger := HCLogger(cfg.Logger.With("replica", id.String()))
+	logger := HCLogger(d.cfg.Logger.With("replica", id.String()))
 	stable, err := openStable(filepath.Join(path, stableFile))
 	if err != nil {
 		return nil, err
 	}
 	open = append(open, stable)
-	logs, closer, err := set.open(id, path, logger)
+	logs, closer, err := d.logs.open(id, path, logger)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,9 @@ func openReplicaFiles(path string, id ReplicaID, cfg Config, w *watchdog, set lo
 	if err := checkCovered(logs, newest); err != nil {
 		return nil, err
 	}
-	return newReplica(id, cfg, w, newCachedLogs(logs, cfg.CacheBytes), stable, snapshots, open.Close), nil
+	cached := newCachedLogs(logs, d.caches)
+	open = append(open, cached)
+	return newReplica(id, d.cfg, d.watchdog, cached, stable, snapshots, open.Close), nil
 }
 
 // checkCovered refuses a log whose beginning is gone while no snapshot holds it.
