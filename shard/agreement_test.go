@@ -27,17 +27,18 @@ import (
 func TestReplicasAgreeWhateverBecomesOfTheirDisks(t *testing.T) {
 	for _, size := range []int{3, 5} {
 		for seed := range uint64(20) {
-			t.Run(fmt.Sprintf("%d replicas, seed %d", size, seed), func(t *testing.T) {
-				bubble.Test(t, func(t *testing.T) { agree(t, size, seed) })
+			snapshotAfter := []uint64{1 << 20, 40}[seed%2]
+			t.Run(fmt.Sprintf("%d replicas, snapshots after %d entries, seed %d", size, snapshotAfter, seed), func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) { agree(t, size, snapshotAfter, seed) })
 			})
 		}
 	}
 }
 
-func agree(t *testing.T, size int, seed uint64) {
+func agree(t *testing.T, size int, snapshotAfter, seed uint64) {
 	all := newAnnals(t)
 	n := &nemesis{random: rand.New(rand.NewPCG(seed, 0)), ensemble: newEnsemble(t, size, staging{
-		machine: func(node string) machine { return &history{node: node, annals: all} }, snapshotAfter: 1 << 20,
+		machine: func(node string) machine { return &history{node: node, annals: all} }, snapshotAfter: snapshotAfter,
 	})}
 	defer n.close()
 	for range 150 {

@@ -26,6 +26,9 @@ type Peers interface {
 	// Settle returns once such a replica, which has had a leader, has handled all that
 	// had arrived for it, or with ctx's error.
 	Settle(ctx context.Context, id raft.ServerID) error
+	// Base says that such a replica goes on from a snapshot that ends with an entry. What
+	// is sent to follow that entry follows the snapshot, whatever the replica's log has there.
+	Base(id raft.ServerID, index, term uint64)
 	// Reachable reports whether node answered lately.
 	Reachable(node string) bool
 	// Join says which cluster this node belongs to, once that is known.

@@ -25,6 +25,7 @@ type scriptedPeers struct {
 func (p *scriptedPeers) Transport(raft.ServerID) raft.Transport      { panic("there is no Raft here") }
 func (p *scriptedPeers) Reachable(string) bool                       { return true }
 func (p *scriptedPeers) Join(string)                                 {}
+func (p *scriptedPeers) Base(raft.ServerID, uint64, uint64)          {}
 func (p *scriptedPeers) Settle(context.Context, raft.ServerID) error { return nil }
 func (p *scriptedPeers) Stand(raft.ServerID) error                   { return nil }
 

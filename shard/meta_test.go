@@ -31,6 +31,7 @@ func (p *oneWayPeers) Transport(id raft.ServerID) raft.Transport {
 
 func (p *oneWayPeers) Reachable(node string) bool                  { return node != "n4" }
 func (p *oneWayPeers) Join(string)                                 {}
+func (p *oneWayPeers) Base(raft.ServerID, uint64, uint64)          {}
 func (p *oneWayPeers) Settle(context.Context, raft.ServerID) error { return nil }
 func (p *oneWayPeers) Stand(raft.ServerID) error                   { return nil }
 

@@ -71,8 +71,10 @@ func (n *nemesis) propose(node string) {
 }
 
 func (n *nemesis) transfer(from, to string) {
-	server := placement.Replica{Node: to, Generation: 1}.ServerID(metaGroup)
-	n.replicas[from].raft.LeadershipTransferToServer(raft.ServerID(server), raft.ServerAddress(server))
+	r := n.replicas[from]
+	r.calls.start(func() { // of either outcome
+		_ = r.handOver(n.t.Context(), raft.ServerID(placement.Replica{Node: to, Generation: 1}.ServerID(metaGroup)))
+	})
 }
 
 // snapshot has a node take a snapshot, with which it starts the next time.

@@ -121,6 +121,7 @@ func (r *replica) start(c replicaConfig) error {
 	}, r.giveWay)
 	fsm := &settlingFSM{
 		BatchingFSM: c.machine, snapshots: r.store.Snapshots, logs: r.logs, applied: &r.applied, committed: r.committed,
+		based: func(e entryID) { c.peers.Base(r.id, e.index, e.term) },
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	if c.pace != nil {

@@ -7,14 +7,16 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Raft installs a snapshot beside the log that a follower has. Two things can go
-// wrong with that log, and both are settled here:
+// Raft installs a snapshot beside the log that a follower has. Three things can go
+// wrong with that log, and all are settled here:
 //
-//   - Its entry at the snapshot's last index is of another term. Raft then refuses
-//     what follows the snapshot, and the leader sends the snapshot again and again
-//     (hashicorp/raft#697). settlingFSM overwrites that entry.
+//   - Its entry at the snapshot's last index is of another term (hashicorp/raft#697). A leader
+//     might send it. settlingFSM overwrites that entry.
 //   - It ends before the snapshot. What follows leaves a gap, which the log store
 //     does not take. gapLogs drops the old entries then.
+//   - It has no entry at that index, or Raft remembers one of another term. Raft then
+//     refuses what follows the snapshot, and the leader sends the snapshot again and again.
+//     settlingFSM says to the network that it follows.
 //
 // A log store that calls itself monotonic makes Raft drop the whole log instead, but
 // Raft goes on believing that the dropped entries are there, and ends in the same loop.
@@ -28,6 +30,7 @@ type settlingFSM struct {
 	logs      *aheadLogs
 	applied   *appliedLog
 	committed func(entryID) // told of the last entry of a batch, once it is applied
+	based     func(entryID) // told of the last entry of a snapshot, once it is restored
 	behind    bool          // entries were not applied, since the log was closed
 }
 
@@ -59,7 +62,11 @@ func (f *settlingFSM) Restore(snapshot io.ReadCloser) error {
 	if err != nil || len(metas) == 0 {
 		return err
 	}
-	return settleLog(f.logs, metas[0].Index, metas[0].Term)
+	if err := settleLog(f.logs, metas[0].Index, metas[0].Term); err != nil {
+		return err
+	}
+	f.based(entryID{metas[0].Index, metas[0].Term})
+	return nil
 }
 
 // settleLog makes the entry at index, if the log has one of another term, a no-op

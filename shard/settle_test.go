@@ -93,70 +93,88 @@ type restoreCounter struct {
 }
 
 func (c *restoreCounter) Restore(snapshot io.ReadCloser) error {
-	c.restored.Add(1)
+	if c.restored.Add(1) > 1 {
+		time.Sleep(time.Second) // without a pause, fake time would never go on
+	}
 	return c.metaFSM.Restore(snapshot)
 }
 
-// TestSnapshotOverAConflictingLogIsInstalledOnce stages what happens when a deposed
-// leader comes back with entries of its own at and behind the index at which the new
-// leader's snapshot ends.
-func TestSnapshotOverAConflictingLogIsInstalledOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		const snapshotIndex, leaderLast, strayLast = 100, 105, 120
-		fabric := peer.NewFabric()
-		replicas := map[string]*replica{}
-		machines := map[string]*restoreCounter{}
-		for _, id := range []string{"n1", "n2", "n3"} {
-			store, err := storage.NewMemory(storage.Config{Node: id}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := store.MarkBorn(metaGroup, 1); err != nil {
-				t.Fatal(err)
-			}
-			st, err := store.OpenReplica(metaGroup, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if id == "n3" {
-				stageLog(t, st, 1, strayLast, 2)
-			} else {
-				stageSnapshot(t, st, snapshotIndex, 3)
-				stageLog(t, st, snapshotIndex+1, leaderLast, 3)
-			}
-			if err := st.Close(); err != nil {
-				t.Fatal(err)
-			}
-			self := peer.Identity{Cluster: "c", Node: id, Incarnation: id}
-			net, err := fabric.Network(peer.Config{Self: self})
-			if err != nil {
-				t.Fatal(err)
-			}
-			machines[id] = &restoreCounter{metaFSM: newMetaFSM(func(placement.Map) {})}
-			replicas[id], err = openReplica(replicaConfig{
-				group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: store,
-				peers: fabricPeers{net}, machine: machines[id], takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
-				log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(), snapshotAfter: 16384,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				net.Close()
-				replicas[id].close()
-			})
+// TestSnapshotIsInstalledOnce stages what a follower's log may be when the leader's begins
+// behind its snapshot. Raft would have the snapshot installed again and again.
+func TestSnapshotIsInstalledOnce(t *testing.T) {
+	const base, term = 100, 3 // where the leader's snapshot ends
+	for name, stray := range map[string]func(*testing.T, *storage.Replica){
+		"a deposed leader's entries, at the snapshot's end and behind": func(t *testing.T, st *storage.Replica) {
+			stageLog(t, st, 1, base+20, term-1)
+		},
+		"a deposed leader's entries, up to the snapshot's end": func(t *testing.T, st *storage.Replica) {
+			stageLog(t, st, 1, base, term-1)
+		},
+		"the same snapshot, and entries of a deposed leader": func(t *testing.T, st *storage.Replica) {
+			stageSnapshot(t, st, base, term)
+			stageLog(t, st, base+1, base+3, term)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) { installOnce(t, base, term, stray) })
+		})
+	}
+}
+
+func installOnce(t *testing.T, base, term uint64, stray func(*testing.T, *storage.Replica)) {
+	last := base + 5
+	fabric := peer.NewFabric()
+	machines := map[string]*restoreCounter{}
+	for _, id := range []string{"n1", "n2", "n3"} {
+		store, err := storage.NewMemory(storage.Config{Node: id}, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for stop := time.Now().Add(time.Minute); machines["n3"].Applied() <= leaderLast; time.Sleep(100 * time.Millisecond) {
-			if time.Now().After(stop) {
-				t.Fatalf("the follower applied %d, want more than %d; it restored %d snapshots",
-					machines["n3"].Applied(), leaderLast, machines["n3"].restored.Load())
-			}
+		if err := store.MarkBorn(metaGroup, 1); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Second)
-		if n := machines["n3"].restored.Load(); n != 1 {
-			t.Errorf("the snapshot was installed %d times, want once", n)
+		st, err := store.OpenReplica(metaGroup, 1)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		if id == "n3" {
+			stray(t, st)
+		} else {
+			stageSnapshot(t, st, base, term)
+			stageLog(t, st, base+1, last, term+1)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		self := peer.Identity{Cluster: "c", Node: id, Incarnation: id}
+		net, err := fabric.Network(peer.Config{Self: self})
+		if err != nil {
+			t.Fatal(err)
+		}
+		machines[id] = &restoreCounter{metaFSM: newMetaFSM(func(placement.Map) {})}
+		r, err := openReplica(replicaConfig{
+			group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: store,
+			peers: fabricPeers{net}, machine: machines[id], takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
+			log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(), snapshotAfter: 16384,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			net.Close()
+			r.close()
+		})
+	}
+	follower := machines["n3"]
+	for stop := time.Now().Add(time.Minute); follower.Applied() <= last; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(stop) {
+			t.Fatalf("the follower applied %d, want more than %d; it restored %d snapshots", follower.Applied(), last, follower.restored.Load())
+		}
+	}
+	time.Sleep(10 * time.Second)
+	if n := follower.restored.Load(); n != 1 {
+		t.Errorf("the follower restored %d snapshots, want one", n)
+	}
 }
 
 type fabricPeers struct{ *peer.Network }

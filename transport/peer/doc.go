@@ -32,7 +32,7 @@
 //
 // # What hashicorp/raft is offered, and what it is not
 //
-// [Network.Transport] returns a raft.Transport per replica. Three of its choices
+// [Network.Transport] returns a raft.Transport per replica. Four of its choices
 // are deliberate:
 //
 //   - Heartbeats are handed to raft's main loop like every other message. The
@@ -43,4 +43,6 @@
 //     while heartbeats look healthy (issue 612). Entries are batched above instead.
 //   - AppendEntries shortens a long request in place. Raft looks at the same
 //     request afterwards to see how far the follower got, and sends the rest next.
+//   - AppendEntries tells of no commit beyond the entries that it sends. A follower may
+//     have further ones, of another leader, and raft would apply them.
 package peer

@@ -176,6 +176,15 @@ func (n *Network) Settle(ctx context.Context, id raft.ServerID) error {
 	return r.settle(ctx)
 }
 
+// Base says that the replica id of this node goes on from a snapshot that ends with an
+// entry. Raft is told of appends behind that entry as if they began the log: it would look
+// for the entry in a log that need not have it, or has another there.
+func (n *Network) Base(id raft.ServerID, index, term uint64) {
+	if r, err := n.own(id); err == nil {
+		r.rebase(index, term)
+	}
+}
+
 func (n *Network) own(id raft.ServerID) (*replica, error) {
 	if r := n.replica([]byte(id)); r != nil {
 		return r, nil

@@ -27,7 +27,11 @@ type replica struct {
 	rpcs    chan raft.RPC // what raft has not taken yet
 	mu      sync.Mutex    // keeps rpcs and pending in one order
 	pending chan delivery // what raft has not answered yet, in the order of rpcs
+	base    entryID       // see Network.Base; the zero value precedes all entries
 }
+
+// entryID is the place of an entry in the log.
+type entryID struct{ index, term uint64 }
 
 // delivery is a message that raft will answer on responses. A channel per message
 // rather than one for all makes it impossible to take one answer for another.
@@ -65,6 +69,9 @@ func (r *replica) offer(c *inbound, id uint64, request any) error {
 	if r.ctx.Err() != nil {
 		return ErrClosed
 	}
+	if m, ok := request.(*raft.AppendEntriesRequest); ok && r.base == (entryID{m.PrevLogEntry, m.PrevLogTerm}) {
+		m.PrevLogEntry, m.PrevLogTerm = 0, 0
+	}
 	if len(r.pending) == cap(r.pending) {
 		return errQueueFull
 	}
@@ -75,6 +82,12 @@ func (r *replica) offer(c *inbound, id uint64, request any) error {
 	}
 	r.pending <- delivery{conn: c, id: id, responses: responses} // only we fill it, and there is room
 	return nil
+}
+
+func (r *replica) rebase(index, term uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.base = entryID{index, term}
 }
 
 // stand hands raft a TimeoutNow that nobody sent, without waiting.
@@ -183,8 +196,12 @@ func (r *replica) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft
 // request.Entries to what it sent. It waits ReconnectWait for a lost connection: an
 // error makes raft back off, by up to seconds. A heartbeat waits for HeartbeatWait, at
 // most, to leave with others.
+//
+// A follower is told no more of what is committed than it has for certain, which Raft leaves
+// to it: it may have further entries, of another leader, that are not the committed ones.
 func (r *replica) AppendEntries(id raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, response *raft.AppendEntriesResponse) error {
 	request.Entries = trim(request.Entries, r.net.cfg.MaxAppendBytes)
+	request.LeaderCommitIndex = min(request.LeaderCommitIndex, request.PrevLogEntry+uint64(len(request.Entries)))
 	return r.send(id, kindAppend, r.net.cfg.AppendTimeout, r.net.cfg.ReconnectWait, request, response)
 }
 

@@ -118,6 +118,64 @@ func TestAppendEntriesTellsRaftWhatItSent(t *testing.T) {
 	})
 }
 
+// TestFollowerIsToldOfNoCommitBeyondWhatItIsSent: Raft takes such a one for that of all the
+// follower has, which may be another leader's.
+func TestFollowerIsToldOfNoCommitBeyondWhatItIsSent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		entries        int // of which the first fits
+		commit, arrive uint64
+	}{
+		"no entries":               {0, 9, 7},
+		"one":                      {1, 9, 8},
+		"one of two":               {2, 9, 8},
+		"less than was there":      {1, 5, 5},
+		"as much as there will be": {1, 8, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				_, _, _, from, to := pair(t, func(c *Config) { c.MaxAppendBytes = 100 })
+				got := make(chan uint64, 1)
+				serveRaft(t, to, func(rpc raft.RPC) (any, error) {
+					got <- rpc.Command.(*raft.AppendEntriesRequest).LeaderCommitIndex
+					return accept(rpc)
+				})
+				request := &raft.AppendEntriesRequest{PrevLogEntry: 7, PrevLogTerm: 1, LeaderCommitIndex: tc.commit}
+				for i := range tc.entries {
+					request.Entries = append(request.Entries, &raft.Log{Index: 8 + uint64(i), Data: make([]byte, 60)})
+				}
+				if err := from.AppendEntries("b/1/1", "b/1/1", request, &raft.AppendEntriesResponse{}); err != nil {
+					t.Fatal(err)
+				}
+				if commit := <-got; commit != tc.arrive {
+					t.Errorf("committed up to %d, the follower is told up to %d, want %d", tc.commit, commit, tc.arrive)
+				}
+			})
+		})
+	}
+}
+
+func TestAppendsBehindTheBaseBeginTheLog(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, _, b, from, to := pair(t, nil)
+		got := make(chan entryID, 1)
+		serveRaft(t, to, func(rpc raft.RPC) (any, error) {
+			m := rpc.Command.(*raft.AppendEntriesRequest)
+			got <- entryID{m.PrevLogEntry, m.PrevLogTerm}
+			return accept(rpc)
+		})
+		b.Base("b/1/1", 7, 2)
+		for sent, want := range map[entryID]entryID{{7, 2}: {}, {7, 1}: {7, 1}, {8, 2}: {8, 2}, {}: {}} {
+			request := &raft.AppendEntriesRequest{PrevLogEntry: sent.index, PrevLogTerm: sent.term, Entries: []*raft.Log{{Index: sent.index + 1}}}
+			if err := from.AppendEntries("b/1/1", "b/1/1", request, &raft.AppendEntriesResponse{}); err != nil {
+				t.Fatal(err)
+			}
+			if arrived := <-got; arrived != want {
+				t.Errorf("an append behind %v is handed over as one behind %v, want %v", sent, arrived, want)
+			}
+		}
+	})
+}
+
 func TestTooLargeAnEntryFailsAloneAndAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, a, _, from, to := pair(t, func(c *Config) { c.MaxFrame, c.MaxAppendBytes = 1000, 100 })
