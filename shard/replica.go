@@ -165,11 +165,10 @@ func (r *replica) observe(o *raft.Observer, run func()) {
 const idleAppends = 2 * time.Second
 
 func raftConfig(id raft.ServerID, c replicaConfig, log hclog.Logger) *raft.Config {
-	heartbeat := c.timing.Heartbeat
 	conf := raft.DefaultConfig()
 	conf.LocalID = id
-	conf.HeartbeatTimeout = heartbeat
-	conf.ElectionTimeout = heartbeat
+	conf.HeartbeatTimeout = c.timing.alone()
+	conf.ElectionTimeout = c.timing.alone()
 	conf.LeaderLeaseTimeout = 3 * c.timing.Beat() // so that it is looked at when heartbeats are answered
 	conf.CommitTimeout = idleAppends
 	conf.SnapshotInterval = c.timing.Snapshot

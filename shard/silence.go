@@ -11,8 +11,8 @@ import (
 // every beat. What it finds is a witness's report like that of a dead process, see departures,
 // and repeated at every beat, since reports don't live long.
 //
-// Raft would find it by itself, but waits a random time for each replica, and then for the
-// last follower to lose its patience. It stays in charge where there is no majority of
+// Raft would find it by itself, later, but waits a random time for each replica, and then for
+// the last follower to lose its patience. It stays in charge where there is no majority of
 // witnesses.
 type listener struct {
 	node     *Node
