@@ -9,7 +9,8 @@ func (t Timing) Beat() time.Duration { return t.Heartbeat * 3 / 10 }
 // alone is how long a follower waits, at least, before it stands for election by itself. Nodes
 // find a silent leader up to a beat after Heartbeat, and then they tell each other: until that
 // is done Raft must leave its replicas followers, since a candidate cannot be made to stand.
-func (t Timing) alone() time.Duration { return t.Heartbeat + 2*t.Beat() }
+// And a leader prepares its next heartbeat after up to a fifth of it, which must be within a beat.
+func (t Timing) alone() time.Duration { return t.Heartbeat * 14 / 10 }
 
 // untilNext returns how long it takes until the time of day is a multiple of period. What
 // a node does again and again it does at such moments, all at once: an idle process pays
