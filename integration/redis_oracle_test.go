@@ -60,6 +60,8 @@ func TestRedisDifferences(t *testing.T) {
 		{"OBJECT IDLETIME k", ":0"},
 		{"MEMORY USAGE k", ":66"},
 		{"WAIT 1 1000", ":0"},
+		{"PEXPIREAT k 4102450000000", ":1"},
+		{"PEXPIRETIME k", ":41024"}, // and not to the millisecond
 		{"READMODE", "$7\r\nsession"},
 		{"READMODE linearizable", "+OK"},
 		{"GET k", "$1\r\ny"},
