@@ -203,6 +203,33 @@ func TestBatchesAreUsedAgain(t *testing.T) {
 	})
 }
 
+// TestBatchesWhoseTimerHasGoneOffAreNotUsedAgain: it may go off just when the batch is
+// proposed. What it does then, it does to that batch.
+func TestBatchesWhoseTimerHasGoneOffAreNotUsedAgain(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t, startFlusher(t))
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		replies := new(answers)
+		b.add(oneDelete, replies)
+		late := b.queue[0]
+		late.late.Stop() // as if it had gone off, and waited for the batcher
+		b.release()
+		synctest.Wait()
+		b.giveUp(late)
+		r.finish(nil)
+		synctest.Wait()
+		if b.spare != nil {
+			t.Error("the batch is used again")
+		}
+		b.giveUp(late)
+		if got := replies.all(); len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnknownOutcome) {
+			t.Errorf("got %+v, want the outcome to be unknown, once", got)
+		}
+	})
+}
+
 func TestMemoryOfLargeBatchesIsNotKept(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b, r := startBatcher(t, startFlusher(t))
