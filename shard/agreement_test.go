@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/ringraft/ringraft/internal/bubble"
+	"github.com/ringraft/ringraft/shard/storage"
 )
 
 // TestReplicasAgreeWhateverBecomesOfTheirDisks, links and processes: no two apply different entries
@@ -29,17 +30,28 @@ func TestReplicasAgreeWhateverBecomesOfTheirDisks(t *testing.T) {
 		for seed := range uint64(20) {
 			snapshotAfter := []uint64{1 << 20, 40}[seed%2]
 			t.Run(fmt.Sprintf("%d replicas, snapshots after %d entries, seed %d", size, snapshotAfter, seed), func(t *testing.T) {
-				bubble.Test(t, func(t *testing.T) { agree(t, size, snapshotAfter, seed) })
+				bubble.Test(t, func(t *testing.T) { agree(t, size, seed, staging{snapshotAfter: snapshotAfter}) })
 			})
 		}
 	}
 }
 
-func agree(t *testing.T, size int, snapshotAfter, seed uint64) {
+// TestReplicasAgreeOnEveryLog is the same on disks, where each start recovers the log.
+func TestReplicasAgreeOnEveryLog(t *testing.T) {
+	for _, kind := range storage.LogKinds() {
+		for seed := range uint64(4) {
+			snapshotAfter := []uint64{1 << 20, 40}[seed%2]
+			t.Run(fmt.Sprintf("%s, snapshots after %d entries, seed %d", kind, snapshotAfter, seed), func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) { agree(t, 3, seed, staging{snapshotAfter: snapshotAfter, log: kind}) })
+			})
+		}
+	}
+}
+
+func agree(t *testing.T, size int, seed uint64, s staging) {
 	all := newAnnals(t)
-	n := &nemesis{random: rand.New(rand.NewPCG(seed, 0)), ensemble: newEnsemble(t, size, staging{
-		machine: func(node string) machine { return &history{node: node, annals: all} }, snapshotAfter: snapshotAfter,
-	})}
+	s.machine = func(node string) machine { return &history{node: node, annals: all} }
+	n := &nemesis{random: rand.New(rand.NewPCG(seed, 0)), ensemble: newEnsemble(t, size, s)}
 	defer n.close()
 	for range 150 {
 		if n.strike(); t.Failed() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,8 @@ type ensemble struct {
 	fabric   *peer.Fabric
 	servers  []raft.Server
 	staging  staging
-	stores   map[string]*storage.Memory
+	open     map[string]func() (closingStore, error)
+	stores   map[string]closingStore // of those that run
 	disks    map[string]*testDisk
 	networks map[string]*peer.Network
 	replicas map[string]*replica
@@ -35,6 +37,13 @@ type staging struct {
 	wrap          func(raft.Transport) raft.Transport // nil leaves transports as they are
 	machine       func(node string) machine           // makes one for a replica that starts
 	snapshotAfter uint64
+	log           storage.LogKind // on disk; "" is memory
+}
+
+// closingStore is storage.Dir or storage.Memory, whose content outlives Close.
+type closingStore interface {
+	Store
+	Close() error
 }
 
 // newTrio starts three replicas that hold the cluster map.
@@ -49,7 +58,7 @@ func newEnsemble(t *testing.T, size int, s staging) *ensemble {
 	t.Helper()
 	g := &ensemble{
 		t: t, fabric: peer.NewFabric(), staging: s,
-		stores: map[string]*storage.Memory{}, disks: map[string]*testDisk{}, networks: map[string]*peer.Network{}, replicas: map[string]*replica{},
+		open: map[string]func() (closingStore, error){}, stores: map[string]closingStore{}, disks: map[string]*testDisk{}, networks: map[string]*peer.Network{}, replicas: map[string]*replica{},
 	}
 	members := map[string]string{}
 	for i := range size {
@@ -59,33 +68,51 @@ func newEnsemble(t *testing.T, size int, s staging) *ensemble {
 	}
 	g.servers = metaServers(members)
 	for _, id := range g.nodes {
-		disk := new(testDisk)
-		store, err := storage.NewMemory(storage.Config{Node: id, StallAfter: time.Hour}, disk.write)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.stores[id], g.disks[id] = store, disk
+		g.disks[id] = new(testDisk)
+		g.open[id] = g.storeOf(id)
 		g.start(id)
 	}
 	return g
 }
 
+// storeOf returns what opens a node's store.
+func (g *ensemble) storeOf(id string) func() (closingStore, error) {
+	g.t.Helper()
+	disk, cfg := g.disks[id], storage.Config{Node: id, Log: g.staging.log, StallAfter: time.Hour}
+	if cfg.Log != "" {
+		path := filepath.Join(g.t.TempDir(), id)
+		return func() (closingStore, error) {
+			dir, err := storage.Open(path, cfg)
+			return testDir{dir, disk}, err
+		}
+	}
+	memory, err := storage.NewMemory(cfg, disk.write)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return func() (closingStore, error) { return memory, nil }
+}
+
 func (g *ensemble) start(id string) {
 	g.t.Helper()
+	store, err := g.open[id]()
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	net, err := g.fabric.Network(peer.Config{Self: peer.Identity{Cluster: "c", Node: id, Incarnation: id}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	r, err := openReplica(replicaConfig{
-		group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: g.stores[id],
+		group: metaGroup, self: placement.Replica{Node: id, Generation: 1}, store: store,
 		servers: g.servers, peers: wrappedPeers{fabricPeers{net}, g.staging.wrap},
 		machine: g.staging.machine(id), takeover: func() []byte { return op.EncodeDetail(metaCommand{}) },
 		log: slog.New(slog.DiscardHandler), timing: Timing{}.withDefaults(), snapshotAfter: g.staging.snapshotAfter,
 	})
 	if err != nil {
-		g.t.Fatal(errors.Join(err, net.Close()))
+		g.t.Fatal(errors.Join(err, net.Close(), store.Close()))
 	}
-	g.networks[id], g.replicas[id] = net, r
+	g.stores[id], g.networks[id], g.replicas[id] = store, net, r
 }
 
 func (g *ensemble) stop(id string) {
@@ -93,7 +120,7 @@ func (g *ensemble) stop(id string) {
 	if err := g.replicas[id].close(); err != nil {
 		g.t.Error(err)
 	}
-	if err := g.networks[id].Close(); err != nil {
+	if err := errors.Join(g.networks[id].Close(), g.stores[id].Close()); err != nil {
 		g.t.Error(err)
 	}
 	delete(g.replicas, id)
@@ -167,6 +194,43 @@ func (d *testDisk) write(what string) error {
 		return (*do)()
 	}
 	return nil
+}
+
+// testDir is a data directory whose logs are written as a testDisk says.
+type testDir struct {
+	*storage.Dir
+	disk *testDisk
+}
+
+// OpenReplica opens a replica's files.
+func (d testDir) OpenReplica(group, generation uint64) (*storage.Replica, error) {
+	r, err := d.Dir.OpenReplica(group, generation)
+	if err == nil {
+		r.Logs = testLogs{r.Logs, d.disk}
+	}
+	return r, err
+}
+
+// testLogs asks a testDisk before it writes.
+type testLogs struct {
+	raft.LogStore
+	disk *testDisk
+}
+
+func (l testLogs) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+func (l testLogs) StoreLogs(entries []*raft.Log) error {
+	if err := l.disk.write("log"); err != nil {
+		return err
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+func (l testLogs) DeleteRange(from, to uint64) error {
+	if err := l.disk.write("log"); err != nil {
+		return err
+	}
+	return l.LogStore.DeleteRange(from, to)
 }
 
 // wrappedPeers has replicas use transports of its own.
