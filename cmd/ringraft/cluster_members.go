@@ -12,7 +12,7 @@ func (con *console) clusterMembersCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "members",
 		Usage:       "print the nodes, their addresses and whether they answer",
-		Description: "JSON is {\"nodes\":[{\"id\",\"native\",\"peer\",\"state\"}]}; the state is up, draining or down.\n\nringraft cluster members",
+		Description: "JSON is {\"nodes\":[{\"id\",\"native\",\"peer\",\"redis\",\"state\"}]}; the state is up,\ndraining, full or down.\n\nringraft cluster members",
 		Flags:       clientFlags(),
 		Action:      con.session(0, 0, printMembers),
 	}

@@ -14,12 +14,12 @@ func (con *console) clusterStatusCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "status",
 		Usage: "print the nodes, the groups and how far their replicas are",
-		Description: "JSON is {\"cluster_id\",\"epoch\",\"nodes\":[{\"id\",\"native\",\"peer\",\"state\"}],\"groups\":[{\"id\",\"leader\",\n" +
-			"\"term\",\"keys\",\"bytes\",\"sessions\",\"session_bytes\",\"locks\",\"replicas\":[{\"node\",\"role\",\n" +
-			"\"applied\",\"lag\"}]}],\"meta\":{…}}, where sessions are those of clients, session_bytes what bytes has of\n" +
-			"them and the answers kept for them, locks the keys that transactions have locked, and meta the group\n" +
-			"that owns the cluster map; lag counts log entries behind the commit index, and a leader of \"\" means\n" +
-			"that the group has none.\n\n" +
+		Description: "JSON is {\"cluster_id\",\"epoch\",\"nodes\":[{\"id\",\"native\",\"peer\",\"redis\",\"state\"}],\"groups\":[{\"id\",\n" +
+			"\"leader\",\"term\",\"keys\",\"bytes\",\"sessions\",\"session_bytes\",\"locks\",\"replicas\":[{\"node\",\"role\",\n" +
+			"\"applied\",\"lag\",\"reason\"}]}],\"meta\":{…}}, where sessions are those of clients, session_bytes what\n" +
+			"bytes has of them and the answers kept for them, locks the keys that transactions have locked, and\n" +
+			"meta the group that owns the cluster map; lag counts log entries behind the commit index, and a\n" +
+			"leader of \"\" means that the group has none.\n\n" +
 			"ringraft cluster status\nringraft cluster status -o json",
 		Flags:  clientFlags(),
 		Action: con.session(0, 0, printStatus),

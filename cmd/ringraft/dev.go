@@ -23,7 +23,7 @@ func (con *console) devCommand() *cli.Command {
 			"kill -9 and watch; it is started again after a few seconds. The data stays in --data; the\n" +
 			"logs are there too. Ctrl-C stops all nodes. Redis clients find the nodes at 6379, 6380 and so on,\n" +
 			"or elsewhere with --resp-port or --base-port.\n\n" +
-			"ringraft dev\nringraft dev --nodes 5 --base-port 9000 --data /tmp/five",
+			"ringraft dev\nringraft dev --nodes 5 --base-port 9000 --data ./five",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "nodes", Usage: "`NUMBER` of nodes, 1 to 9", Value: 3},
 			&cli.IntFlag{Name: "groups", Usage: "`NUMBER` of groups of a new cluster, 1 to 1024", Value: 4},

@@ -25,7 +25,7 @@ func (con *console) resolveCommand() *cli.Command {
 			"the --timeout that the write had if that is longer; then exit code 6: look what stands there.\n\n" +
 			"TRANSACTION is the id of a transaction over several groups, as in the message. Prints committed,\n" +
 			"aborted or undecided, which is also what is forgotten; in JSON {\"id\",\"outcome\"}.\n\n" +
-			"ringraft resolve ringraft-ticket.hadncm91cAE…\nringraft resolve - < /tmp/ringraft-ticket-42\n" +
+			"ringraft resolve ringraft-ticket.hadncm91cAE…\nringraft resolve - < ringraft-ticket-42\n" +
 			"ringraft resolve 3fa-0123456789abcdef0123456789abcdef",
 		Flags:  withClientFlags(tokenFlag()),
 		Action: con.session(1, 1, resolve),

@@ -36,7 +36,7 @@ type groupStatus struct {
 
 type replicaStatus struct {
 	Node    string `json:"node"`
-	Role    string `json:"role"`    // leader, follower, candidate, quarantined; down if its node does not answer
+	Role    string `json:"role"`    // leader, follower, candidate, starting, quarantined; down if its node does not answer
 	Applied uint64 `json:"applied"` // log index
 	Lag     uint64 `json:"lag"`     // entries behind the highest commit index that a replica knows
 	Reason  string `json:"reason,omitempty"`
