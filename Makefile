@@ -40,8 +40,8 @@ mutants:
 
 # soak runs the workloads under faults for SOAK, in fake time and on processes, and
 # leaves what was done and found in soak-out/report.txt, and what nodes logged in
-# soak-out/log. A failure says with which seed it was. LOG=shared gives the nodes that
-# log on disk.
+# soak-out/log. A failure says with which seed it was. LOG=wal or LOG=bolt gives the
+# nodes that log on disk.
 SOAK ?= 10m
 soak:
 	@mkdir -p soak-out

@@ -8,5 +8,5 @@
 // was due in that second, and a generator that waited with it would not see that.
 //
 // The generator shares the machine with what it measures, so it is cheap: one goroutine
-// per caller, no allocation per request of its own, a histogram for every few callers.
+// per caller, no allocation per request of its own, a histogram for each processor.
 package bench

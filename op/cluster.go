@@ -47,7 +47,7 @@ type NodeStatus struct {
 // ReplicaStatus is what a node tells of its replica of a group.
 type ReplicaStatus struct {
 	Group   uint64 `codec:"group"` // 0 is the meta group
-	Role    string `codec:"role"`  // leader, follower, candidate, quarantined
+	Role    string `codec:"role"`  // leader, follower, candidate, starting, quarantined
 	Term    uint64 `codec:"term"`
 	Commit  uint64 `codec:"commit"`  // log index known to be committed
 	Applied uint64 `codec:"applied"` // log index that the state machine has reached

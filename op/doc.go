@@ -3,7 +3,7 @@
 //
 // An operation is one file: its doc, its fields, its codec, its limits and what
 // it does to a group's state. The table in table.go lists them all; the server,
-// the protocol document, the command line and the fuzz targets range over it.
+// the protocol document and the fuzz targets go by it.
 //
 // The encoding is MessagePack. A request is the array
 //

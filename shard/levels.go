@@ -12,8 +12,8 @@ import (
 
 // patience is how long a read at level Session waits for a replica that is behind.
 // A busy group's followers lag by a round trip. Those of an idle one learn of its last
-// entry only with the next append, up to 100 ms later: to wait for that would take
-// longer than to ask the leader.
+// entry by a notice, some ms later. Where that is lost it takes seconds: then the leader
+// is asked.
 const patience = 20 * time.Millisecond
 
 // read answers o at a level within its bound, see op.Request.
