@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -12,26 +13,29 @@ import (
 	"github.com/ringraft/ringraft/op"
 )
 
+// keyEnd is what the keys of samples end with, and nothing else of them.
+const keyEnd = "\x00\xff"
+
 // samples holds one operation of every code in the table.
 func samples() []op.Op {
-	key, value := []byte("k\x00\xff"), bytes.Repeat([]byte{'v'}, 300)
+	key, other, value := []byte("k"+keyEnd), []byte("b"+keyEnd), bytes.Repeat([]byte{'v'}, 300)
 	return []op.Op{
-		op.Get{Key: key}, op.Stat{Key: key}, op.MGet{Keys: [][]byte{key, []byte("b")}},
+		op.Get{Key: key}, op.Stat{Key: key}, op.MGet{Keys: [][]byte{key, other}},
 		op.Scan{Prefix: []byte("p"), Cursor: op.ScanCursor(7, []byte("pa")), Last: 9, Limit: 10, Values: true},
 		op.Set{Key: key, Value: value, TTL: 1 << 40, Protect: true}, op.Set{Key: key, Value: []byte{}, KeepTTL: true},
 		op.Set{Key: key, Value: value, Cond: op.Cond{Kind: op.CondValue, Value: []byte("old"), Show: true}},
 		op.Delete{Key: key}, op.Delete{Key: key, Cond: op.Cond{Kind: op.CondVersion, Version: math.MaxUint64}},
 		op.Expire{Key: key, TTL: 70000, Cond: op.Cond{Kind: op.CondPresent}},
 		op.Add{Key: key, Delta: math.MinInt64}, op.Add{Key: key, Delta: -1, Min: new(int64), Max: new(int64), Clamp: true, TTL: 9},
-		op.MSet{Pairs: []op.Pair{{Key: key, Value: value}, {Key: []byte("b"), Value: []byte{}}}, TTL: 5},
+		op.MSet{Pairs: []op.Pair{{Key: key, Value: value}, {Key: other, Value: []byte{}}}, TTL: 5},
 		op.MDelete{Keys: [][]byte{key}, Cond: op.Cond{Kind: op.CondAbsent}},
 		op.Txn{
 			Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondAbsent}}},
-			Then:     []op.Op{op.Set{Key: key, Value: value}, op.Get{Key: []byte("b")}},
+			Then:     []op.Op{op.Set{Key: key, Value: value}, op.Get{Key: other}},
 			Else:     []op.Op{op.Delete{Key: key}},
 		},
 		op.Once{
-			Key: op.AttachedKey(7, 'i', []byte("name")), Mark: bytes.Repeat([]byte{5}, op.MarkSize), TTL: 9,
+			Key: op.AttachedKey(7, 'i', []byte("name"+keyEnd)), Mark: bytes.Repeat([]byte{5}, op.MarkSize), TTL: 9,
 			Txn: op.Txn{Compares: []op.Compare{{Key: key, Cond: op.Cond{Kind: op.CondPresent}}}, Then: []op.Op{op.Add{Key: key, Delta: 1}}, Else: []op.Op{op.Get{Key: key}}},
 		},
 		op.OpenSession{OnSlot: 4095, TTL: 60_000}, op.AbortTxn{ID: txnID(9), Home: 4095}, op.CloseSession{OnSlot: 4095, Session: 1 << 40},
@@ -66,6 +70,42 @@ func TestEveryOperationSurvivesTheWire(t *testing.T) {
 			t.Errorf("no sample of %s", spec.Name)
 		}
 	}
+}
+
+// TestKeysAreThoseThatAnOperationBears: transactions lock what op.Keys names.
+func TestKeysAreThoseThatAnOperationBears(t *testing.T) {
+	t.Parallel()
+	keyless := []op.Code{ // of a slot that they name
+		op.CodeScan, op.CodeGetTxn, op.CodeOpenSession, op.CodeAbortTxn, op.CodeCloseSession, op.CodeDecide, op.CodeFinish, op.CodeForget,
+	}
+	for _, o := range samples() {
+		var fields any
+		if err := codec.NewDecoderBytes(op.Append(nil, o), new(codec.MsgpackHandle)).Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		borne := keysIn(fields)
+		if routed, ok := o.(op.Routed); ok && routed.NumSlots() > 0 && len(borne) == 0 && !slices.Contains(keyless, o.Code()) {
+			t.Errorf("%s: the sample has no key that ends with %q", o.Code(), keyEnd)
+		}
+		if got := op.Keys(o); !slices.EqualFunc(got, borne, bytes.Equal) {
+			t.Errorf("%s: op.Keys names %q, the operation bears %q", o.Code(), got, borne)
+		}
+	}
+}
+
+// keysIn returns the keys of a sample that go-msgpack has decoded.
+func keysIn(field any) (keys [][]byte) {
+	switch field := field.(type) {
+	case []any:
+		for _, f := range field {
+			keys = append(keys, keysIn(f)...)
+		}
+	case []byte:
+		if bytes.HasSuffix(field, []byte(keyEnd)) {
+			keys = append(keys, field)
+		}
+	}
+	return keys
 }
 
 // TestHandEncodingIsMessagePack checks the hand-written codec against go-msgpack,
