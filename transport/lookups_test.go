@@ -18,7 +18,8 @@ import (
 // "slow"; others are served.
 type looker struct {
 	looked, served atomic.Int64
-	value          []byte // in place of the key
+	bursts         atomic.Int64 // of lookups
+	value          []byte       // in place of the key
 	res            op.Result
 }
 
@@ -28,6 +29,7 @@ func (h *looker) Serve(req op.Request, reply op.Replier) {
 }
 
 func (h *looker) LookUp(asked []op.Lookup, answer func(i int, res *op.Result) bool) int {
+	h.bursts.Add(1)
 	for i, a := range asked {
 		if strings.HasPrefix(string(a.Key), "slow") {
 			return i
