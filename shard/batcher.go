@@ -24,7 +24,8 @@ const (
 	// inFlightBytes bounds what those entries have, but for one alone. Raft writes all
 	// that it is given at once, and answers no heartbeat until that is on disk.
 	inFlightBytes = inFlight * entryBytes
-	// queueBytes and queueOps bound what gathers; past them writes are refused.
+	// queueBytes and queueOps bound what gathers; past them writes are refused, as past
+	// the flusher's nodeBytes.
 	queueBytes = 64 << 20
 	queueOps   = 1 << 16
 	// keptBytes bounds the operations of a batch whose memory is used again.
@@ -100,7 +101,7 @@ func (b *batcher) add(raw []byte, w op.Replier) {
 		w.Reply(op.Fail(err))
 		return
 	}
-	b.flusher.queued(1)
+	b.flusher.queued()
 }
 
 func (b *batcher) enqueue(raw []byte, w op.Replier) *op.Error {
@@ -110,7 +111,9 @@ func (b *batcher) enqueue(raw []byte, w op.Replier) *op.Error {
 	case b.closed:
 		return op.Unavailable("the replica is stopping")
 	case b.bytes+len(raw) > queueBytes || b.ops >= queueOps:
-		return op.Unavailable("overloaded: %d operations of %d bytes are waiting", b.ops, b.bytes)
+		return op.Unavailable("overloaded: %d operations of %d bytes are waiting; the limits are %d and %d", b.ops, b.bytes, queueOps, queueBytes)
+	case !b.flusher.reserve(len(raw)):
+		return op.Unavailable("overloaded: operations of more than %d bytes would wait in the groups of this node, its limit", nodeBytes)
 	}
 	open := b.open(len(raw))
 	open.entry.Add(raw)
@@ -167,7 +170,7 @@ func (b *batcher) giveUp(late *batch) {
 		b.queue = slices.Delete(b.queue, place, place+1)
 		b.bytes -= late.entry.Size()
 		b.ops -= late.entry.Len()
-		b.flusher.queued(-late.entry.Len())
+		b.flusher.taken(late.entry.Len(), late.entry.Size())
 	}
 	b.mu.Unlock()
 	if place >= 0 {
@@ -211,7 +214,7 @@ func (b *batcher) take() *batch {
 	b.queue = b.queue[1:]
 	b.bytes -= first.size
 	b.ops -= first.entry.Len()
-	b.flusher.queued(-first.entry.Len())
+	b.flusher.taken(first.entry.Len(), first.size)
 	b.flying++
 	b.aloft += first.size
 	return first
@@ -317,7 +320,7 @@ func (b *batcher) close() {
 	b.mu.Lock()
 	b.closed = true
 	left := b.queue
-	b.flusher.queued(-b.ops)
+	b.flusher.taken(b.ops, b.bytes)
 	b.queue, b.bytes, b.ops = nil, 0, 0
 	b.mu.Unlock()
 	b.flusher.leave(b)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -295,6 +297,18 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	})
 }
 
+func TestBatchesAreBoundedInOperations(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t, startFlusher(t))
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		addMany(b, entryOps+1)
+		b.release()
+		wantSizes(t, "at once", r, entryOps, 1)
+	})
+}
+
 // TestLargeEntriesFlyAlone: Raft writes all that it is given at once.
 func TestLargeEntriesFlyAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -338,6 +352,62 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatalf("the operation over the bound got %+v, want unavailable", got)
 		}
 		b.release()
+	})
+}
+
+// wantOverloaded fails unless an operation is refused with the words that name the limit.
+func wantOverloaded(t *testing.T, b *batcher, raw []byte, limit int) {
+	t.Helper()
+	replies := new(answers)
+	b.add(raw, replies)
+	got := replies.all()
+	if len(got) != 1 || !errors.Is(got[0].Err, op.ErrUnavailable) ||
+		!strings.Contains(got[0].Err.Message, "overloaded") || !strings.Contains(got[0].Err.Message, strconv.Itoa(limit)) {
+		t.Errorf("an operation over the bound got %+v, want overloaded and the limit of %d", got, limit)
+	}
+}
+
+func TestQueueIsBoundedInBytes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, _ := startBatcher(t, startFlusher(t))
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		replies := new(answers)
+		large := commandOf(op.Set{Key: []byte("k"), Value: make([]byte, 1<<20)})
+		for range queueBytes / len(large) {
+			b.add(large, replies)
+		}
+		if n := len(replies.all()); n != 0 {
+			t.Fatalf("%d replies before the queue is full", n)
+		}
+		wantOverloaded(t, b, large, queueBytes)
+		b.release()
+	})
+}
+
+// TestQueuesOfANodeAreBoundedTogether: what leaves a queue, in whatever way, makes room.
+func TestQueuesOfANodeAreBoundedTogether(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := startFlusher(t)
+		f.reserve(nodeBytes - len(oneDelete)) // what waits in other groups
+		for way, leave := range map[string]func(b *batcher, r *fakeRaft){
+			"proposed": func(b *batcher, r *fakeRaft) { b.release(); synctest.Wait(); r.finish(nil) },
+			"given up": func(b *batcher, _ *fakeRaft) { time.Sleep(b.timeout); synctest.Wait() },
+			"refused":  func(b *batcher, _ *fakeRaft) { b.close() },
+		} {
+			waits, r := startBatcher(t, f)
+			other, _ := startBatcher(t, f)
+			if err := waits.hold(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			waits.add(oneDelete, new(answers))
+			wantOverloaded(t, other, oneDelete, nodeBytes)
+			leave(waits, r)
+			if n := f.bytes.Load(); n != nodeBytes-int64(len(oneDelete)) {
+				t.Errorf("%s: %d bytes wait, want %d", way, n, nodeBytes-len(oneDelete))
+			}
+		}
 	})
 }
 

@@ -19,6 +19,8 @@ const (
 	gatherLeast = 8
 	// tickPatience is how long a group may hold up the others.
 	tickPatience = 20 * time.Millisecond
+	// nodeBytes bounds what gathers in all groups of a node: what four may have at most.
+	nodeBytes = 4 * queueBytes
 )
 
 // flusher proposes what waits in a node's batchers, for all groups at one instant, so
@@ -28,6 +30,7 @@ const (
 type flusher struct {
 	wake    chan struct{} // capacity 1: there may be something to propose
 	waiting atomic.Int64  // operations in the queues of all batchers
+	bytes   atomic.Int64  // of these
 	goal    atomic.Int64  // how many of them it takes to wake the flusher
 
 	mu       sync.Mutex
@@ -59,12 +62,26 @@ func (f *flusher) all() []*batcher {
 	return f.batchers
 }
 
-// queued counts n operations that came to wait; n is negative for those that no
-// longer do.
-func (f *flusher) queued(n int) {
-	if f.waiting.Add(int64(n)) >= f.goal.Load() {
+// reserve takes room for an operation of n bytes, and reports whether there is any.
+func (f *flusher) reserve(n int) bool {
+	if f.bytes.Add(int64(n)) > nodeBytes {
+		f.bytes.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// queued counts an operation that came to wait, in the room that it has.
+func (f *flusher) queued() {
+	if f.waiting.Add(1) >= f.goal.Load() {
 		f.signal()
 	}
+}
+
+// taken counts operations that no longer wait.
+func (f *flusher) taken(ops, bytes int) {
+	f.waiting.Add(-int64(ops))
+	f.bytes.Add(-int64(bytes))
 }
 
 // signal makes the flusher look again. It does not block.
