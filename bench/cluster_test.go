@@ -51,6 +51,30 @@ func TestClusterIsFilledAndRead(t *testing.T) {
 	}
 }
 
+func TestClusterReadsAtTheLevelAskedFor(t *testing.T) {
+	t.Parallel()
+	nodes, cl := fake(t)
+	for level, want := range map[client.Level]op.Level{
+		client.Local: op.Local, client.Session: op.Session, client.Linearizable: op.Linearizable, client.Bounded(time.Second): op.Bounded,
+	} {
+		c, err := NewCluster(cl, level, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []op.Level
+		nodes.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+			if req.Op.Code() == op.CodeGet {
+				got = append(got, req.Level)
+			}
+			return nil
+		})
+		c.Do(t.Context(), []Request{{Read: true, Key: []byte("k")}})
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("level %v: reads at %v on the wire, want one at %v", level, got, want)
+		}
+	}
+}
+
 func TestClusterTellsGroupsApart(t *testing.T) {
 	t.Parallel()
 	slots := make([]uint64, op.Slots)
