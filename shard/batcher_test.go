@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -329,6 +330,24 @@ func TestLargeEntriesFlyAlone(t *testing.T) {
 		}
 		if got := replies.all(); len(got) != 5 {
 			t.Errorf("%d replies, want 5", len(got))
+		}
+	})
+}
+
+func TestWritesUnderWayTakeNoGoroutines(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b, r := startBatcher(t, startFlusher(t))
+		before := runtime.NumGoroutine()
+		if err := b.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		addMany(b, 1000)
+		b.release()
+		wantSizes(t, "at once", r, 1000)
+		addMany(b, 1000) // that wait
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - before; more > 10 {
+			t.Errorf("2000 writes take %d goroutines, want no more than that of the entry", more)
 		}
 	})
 }
