@@ -32,6 +32,15 @@ func newPatientCluster(t *testing.T, nodes, groups, replicas int) *simCluster {
 	return c
 }
 
+// newSettledCluster is a cluster with the patience that nodes have by default.
+func newSettledCluster(t *testing.T, nodes, groups, replicas int) *simCluster {
+	c := newUnformedCluster(t, nodes, groups)
+	c.tune = func(cfg *shard.Config) { cfg.Replicas = replicas }
+	c.form()
+	time.Sleep(time.Minute) // leaders are the preferred ones
+	return c
+}
+
 // terms returns the term of each group, the meta group included, as a node knows it.
 func (c *simCluster) terms(id string) map[uint64]uint64 {
 	terms := map[uint64]uint64{}
@@ -178,22 +187,17 @@ var linkFaults = map[string]func(f *peer.Fabric, a, b string){
 	"refused":         func(f *peer.Fabric, a, b string) { f.Refuse(a, b); f.Refuse(b, a); f.Reset(a, b) },
 }
 
-// flap lets one link at a time fail, 150 times and for less than longest, and fails the
-// test if any group's term has changed anywhere at the end.
-func (c *simCluster) flap(name string, longest time.Duration) {
+// flap has something fail so many times, for less than longest, and fails the test if any
+// group's term has changed anywhere at the end.
+func (c *simCluster) flap(times int, longest time.Duration, fail func(random *rand.Rand)) {
 	c.t.Helper()
-	nodes, before := len(c.init), map[string]map[uint64]uint64{}
+	before := map[string]map[uint64]uint64{}
 	for _, m := range c.init {
 		before[m.ID] = c.terms(m.ID)
 	}
-	random := rand.New(rand.NewPCG(uint64(nodes), 0))
-	ends := nodes
-	if strings.HasPrefix(name, "refused") {
-		ends = 2 // a node that two others find refused within a moment is gone to them
-	}
-	for range 150 {
-		order := random.Perm(ends)
-		linkFaults[name](c.fabric, c.init[order[0]].ID, c.init[order[1]].ID)
+	random := rand.New(rand.NewPCG(uint64(len(c.init)), 0))
+	for range times {
+		fail(random)
 		time.Sleep(time.Duration(random.Int64N(int64(longest))))
 		c.fabric.HealAll()
 		time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
@@ -206,6 +210,36 @@ func (c *simCluster) flap(name string, longest time.Duration) {
 	}
 }
 
+// oneLink makes one link fail.
+func (c *simCluster) oneLink(fault string) func(random *rand.Rand) {
+	ends := len(c.init)
+	if strings.HasPrefix(fault, "refused") {
+		ends = 2 // a node that two others find refused within a moment is gone to them
+	}
+	return func(random *rand.Rand) {
+		order := random.Perm(ends)
+		linkFaults[fault](c.fabric, c.init[order[0]].ID, c.init[order[1]].ID)
+	}
+}
+
+// linksOfALeader makes so many links of a group's leader fail, all at their one end or all
+// at the other, once everybody has heard of it again since the last time.
+func (c *simCluster) linksOfALeader(fault string, links int) func(random *rand.Rand) {
+	return func(random *rand.Rand) {
+		time.Sleep(3 * shard.Timing{Heartbeat: 500 * time.Millisecond}.Beat())
+		leader := c.leader(uint64(random.IntN(len(c.clusterMap().Groups) + 1)))
+		others := c.without(leader)
+		outward := random.IntN(2) == 0
+		for _, i := range random.Perm(len(others))[:links] {
+			if outward {
+				linkFaults[fault](c.fabric, leader, others[i])
+			} else {
+				linkFaults[fault](c.fabric, others[i], leader)
+			}
+		}
+	}
+}
+
 // TestSimFlappingLinksElectNobody: connections break and come back, one way and both
 // ways, and dials are refused, but each process lives and most see it.
 func TestSimFlappingLinksElectNobody(t *testing.T) {
@@ -214,7 +248,8 @@ func TestSimFlappingLinksElectNobody(t *testing.T) {
 			t.Run(fmt.Sprintf("%s among %d with %d replicas", name, of.nodes, of.replicas), func(t *testing.T) {
 				t.Parallel()
 				bubble.Test(t, func(t *testing.T) {
-					newPatientCluster(t, of.nodes, 4, of.replicas).flap(name, 300*time.Millisecond)
+					c := newPatientCluster(t, of.nodes, 4, of.replicas)
+					c.flap(150, 300*time.Millisecond, c.oneLink(name))
 				})
 			})
 		}
@@ -229,13 +264,35 @@ func TestSimFailingLinksElectNobody(t *testing.T) {
 			t.Run(fmt.Sprintf("%s among %d with %d replicas", name, of.nodes, of.replicas), func(t *testing.T) {
 				t.Parallel()
 				bubble.Test(t, func(t *testing.T) {
-					c := newUnformedCluster(t, of.nodes, 4)
-					c.tune = func(cfg *shard.Config) { cfg.Replicas = of.replicas }
-					c.form()
-					time.Sleep(time.Minute) // leaders are the preferred ones
-					c.flap(name, 3*time.Second)
+					c := newSettledCluster(t, of.nodes, 4, of.replicas)
+					c.flap(150, 3*time.Second, c.oneLink(name))
 				})
 			})
+		}
+	}
+}
+
+// TestSimFailingLinksOfALeaderElectNobody, with the patience that nodes have by default:
+// many links of a leader fail at once, for long where a majority hears it, and all of them
+// for less than heartbeats may.
+func TestSimFailingLinksOfALeaderElectNobody(t *testing.T) {
+	for name := range linkFaults {
+		if strings.HasPrefix(name, "refused") {
+			continue // a leader that two others find refused within a moment is gone to them
+		}
+		for _, nodes := range []int{3, 5, 7} {
+			for _, of := range []struct {
+				links   int
+				longest time.Duration
+			}{{min(nodes/2, 2), 3 * time.Second}, {nodes - 1, 200 * time.Millisecond}} { // the meta group has five voters at most
+				t.Run(fmt.Sprintf("%s of %d among %d", name, of.links, nodes), func(t *testing.T) {
+					t.Parallel()
+					bubble.Test(t, func(t *testing.T) {
+						c := newSettledCluster(t, nodes, 4, nodes)
+						c.flap(40, of.longest, c.linksOfALeader(name, of.links))
+					})
+				})
+			}
 		}
 	}
 }
