@@ -23,7 +23,8 @@ func (con *console) benchCommand() *cli.Command {
 			"have been answered, and latency counts from when a request was due: the clients share what is\n" +
 			"due, and what more than --backlog wait for is given up and counted as unsent.\n\n" +
 			"The keys are bench:0, bench:1, …; they stay there. Where there are reads, all keys are put\n" +
-			"first; a read that finds nothing counts as answered. --wire and --resp give each client a\n" +
+			"first, unless --no-fill; a read that finds nothing counts as answered. An interrupt ends the\n" +
+			"measurement, and what was measured until then is printed. --wire and --resp give each client a\n" +
 			"connection of its own, and send --pipeline requests in one write, the next ones when all are\n" +
 			"answered: --wire to the nodes --endpoints in turn, for reads that any node answers.\n\n" +
 			"JSON, unless -o text asks otherwise, is {\"ops_per_s\",\"p50_ms\",\"p99_ms\",\"p999_ms\",\"max_ms\",\n" +
@@ -49,7 +50,7 @@ func runBench(ctx context.Context, s *session, _ []string) error {
 	if err := b.connect(ctx, s); err != nil {
 		return err
 	}
-	if b.described.Reads > 0 {
+	if b.fill {
 		bar := s.newProgress(int64(b.described.Keys), "putting keys", false)
 		fill := b.load
 		fill.Store = b.filler

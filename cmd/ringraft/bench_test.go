@@ -2,15 +2,19 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ringraft/ringraft/bench"
+	"github.com/ringraft/ringraft/internal/fakenode"
+	"github.com/ringraft/ringraft/op"
 )
 
 // short are flags of a run that takes no longer than it must.
@@ -43,6 +47,49 @@ func TestBenchPrintsItsResult(t *testing.T) {
 	}
 	if o := s.run(t, "exists", "bench:0", "bench:49"); o.out != "2\n" {
 		t.Errorf("of the first and last key %q exist, want 2", o.out)
+	}
+}
+
+// Reads of what is there need no writes, and over bare connections no cluster: only
+// somebody who answers them.
+func TestBenchReadsWithoutPuttingKeys(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"cluster", "wire"} {
+		s := newShell(t)
+		var others atomic.Int64
+		s.cluster.Intercept(func(_ string, req op.Request) *fakenode.Fault {
+			if req.Op.Code() != op.CodeGet {
+				others.Add(1)
+			}
+			return nil
+		})
+		args := []string{"bench", "--op", "get", "--read", "local", "--no-fill"}
+		if target == "wire" {
+			args = append(args, "--wire")
+		}
+		var r bench.Result
+		s.run(t, append(args, short...)...).parse(t, &r)
+		if r.OK != 200 || r.Load.Target != target || s.cluster.Served(op.CodeSet) > 0 || target == "wire" && others.Load() > 0 {
+			t.Errorf("%s: %+v; %d sets, %d requests beside reads", target, r, s.cluster.Served(op.CodeSet), others.Load())
+		}
+	}
+}
+
+func TestBenchPrintsWhatItMeasuredWhenItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	var asked atomic.Int64
+	s.cluster.Intercept(func(string, op.Request) *fakenode.Fault {
+		if asked.Add(1) == 100 {
+			interrupt()
+		}
+		return nil
+	})
+	var r bench.Result
+	o := invocation{env: s.env}.runIn(ctx, t, "bench", "--op", "get", "--no-fill", "--clients", "4", "--warmup", "0s", "--duration", "24h")
+	if err := json.Unmarshal([]byte(o.out), &r); err != nil || o.code != exitFailed || r.OK < 50 || r.OK > 1000 {
+		t.Errorf("exit code %d, %v, %+v; want what was answered until the interrupt: %s", o.code, err, r, o.err)
 	}
 }
 
@@ -84,6 +131,7 @@ func TestBenchPrintsTextAndWritesAReport(t *testing.T) {
 func TestBenchRefusesBadFlags(t *testing.T) {
 	t.Parallel()
 	for args, message := range map[string]string{
+		"--no-fill":                       "--no-fill is for reads",
 		"--op add":                        "--op is \"add\"; it is one of set, get, mixed",
 		"--reads 101%":                    "--reads is \"101%\"; it is a number between 0% and 100%",
 		"--reads x":                       "--reads is \"x\"",

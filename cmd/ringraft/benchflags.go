@@ -36,6 +36,7 @@ func benchFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "rate", Usage: "`REQUESTS` per second that are due, in an open loop", DefaultText: "a closed loop"},
 		&cli.IntFlag{Name: "backlog", Usage: "`REQUESTS` of an open loop that may be due and wait for a client", DefaultText: "a second's"},
 		&cli.IntFlag{Name: "keys", Usage: "`NUMBER` of keys, 1 to 100000000", Value: 100_000},
+		&cli.BoolFlag{Name: "no-fill", Usage: "do not put the keys before reading them"},
 		&cli.Float64Flag{Name: "zipf", Usage: "`EXPONENT` of the distribution of keys, 0 to 5: 0 for all alike, 0.99 as caches often see"},
 		&cli.StringFlag{Name: "value-size", Usage: "`BYTES` of a value: a length, a range as 64-1024, or a list with weights as 100:9,4096:1", Value: "128"},
 		&cli.StringFlag{Name: "ttl", Usage: "`TIME` to live of what is written, at least 1ms", DefaultText: "for ever"},
@@ -63,7 +64,8 @@ type benchRun struct {
 	described bench.Description
 	level     client.Level
 	ttl       time.Duration
-	filler    bench.Store // puts the keys; set by connect
+	fill      bool        // put the keys first
+	filler    bench.Store // that they are put to; set by connect
 }
 
 // newBenchRun reads the flags.
@@ -141,6 +143,10 @@ func (b *benchRun) readWork(c *cli.Context) error {
 	if d.Target == onWire && (reads < 1 || b.level == client.Linearizable || b.level == client.Session) {
 		return usagef("--wire is for --op get at --read local or bounded=AGE, which any node answers")
 	}
+	if reads == 0 && c.IsSet("no-fill") {
+		return usagef("--no-fill is for reads")
+	}
+	b.fill = reads > 0 && !c.Bool("no-fill")
 	b.load.Work = bench.NewWorkload(reads, keys, sizes)
 	d.Reads, d.Keys, d.Zipf, d.ValueSize, d.TTL = reads, keys.Len(), c.Float64("zipf"), sizes.String(), b.ttl.Seconds()
 	if reads > 0 && d.Target != onRESP {
@@ -208,6 +214,11 @@ func (b *benchRun) connect(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	if b.described.Target == onWire {
+		if b.load.Store, err = bench.NewWire(nodes, b.level, timeout); err != nil || !b.fill {
+			return err
+		}
+	}
 	cl, err := s.connect()
 	if err != nil {
 		return err
@@ -216,12 +227,9 @@ func (b *benchRun) connect(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if b.filler, err = bench.NewCluster(cl, b.level, b.ttl, m.Slots); err != nil {
-		return err
-	}
-	b.load.Store = b.filler
-	if b.described.Target == onWire {
-		b.load.Store, err = bench.NewWire(nodes, b.level, timeout)
+	b.filler, err = bench.NewCluster(cl, b.level, b.ttl, m.Slots)
+	if b.described.Target == onCluster {
+		b.load.Store = b.filler
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
@@ -57,13 +58,18 @@ type invocation struct {
 
 func (i invocation) run(t *testing.T, args ...string) outcome {
 	t.Helper()
+	return i.runIn(t.Context(), t, args...)
+}
+
+func (i invocation) runIn(ctx context.Context, t *testing.T, args ...string) outcome {
+	t.Helper()
 	var out, err bytes.Buffer
 	con := &console{
 		in: strings.NewReader(i.stdin), out: &out, err: &err,
 		lookupEnv:   func(name string) (string, bool) { v, ok := i.env[name]; return v, ok },
 		outTerminal: i.terminal, errTerminal: i.terminal,
 	}
-	code := con.run(t.Context(), append([]string{"ringraft"}, args...))
+	code := con.run(ctx, append([]string{"ringraft"}, args...))
 	return outcome{code, out.String(), err.String()}
 }
 
