@@ -1,6 +1,7 @@
 package lru
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -10,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const manyItems = 5_000_000
+// manyItems is how many items the benchmark FiveMillion has.
+var manyItems = flag.Int("items", 5_000_000, "`NUMBER` of items of BenchmarkFiveMillion")
 
 // manyKey writes key i, of 16 bytes, into buf, and returns the slot of a group that has a
 // quarter of all.
@@ -29,7 +31,7 @@ func BenchmarkFiveMillion(b *testing.B) {
 		before := heapInUse()
 		c := New()
 		reportPuts(b, c, "insert")
-		b.ReportMetric(float64(heapInUse()-before)/manyItems-152, "B-over/item")
+		b.ReportMetric(float64(heapInUse()-before)/float64(*manyItems)-152, "B-over/item")
 		reportPuts(b, c, "update")
 		f := c.Footprint()
 		b.ReportMetric(float64(f.Held)/float64(f.Used), "held/used")
@@ -45,7 +47,7 @@ func reportPuts(b *testing.B, c *Cache, what string) {
 	defer runtime.UnlockOSThread()
 	value, buf := make([]byte, 136), make([]byte, 0, 16)
 	var worst, sum, slow int64
-	for i := range manyItems {
+	for i := range *manyItems {
 		slot, key := manyKey(buf, i)
 		start := cpuNanos(unix.CLOCK_THREAD_CPUTIME_ID)
 		c.Put(slot, key, Item{Value: value, Version: uint64(i)})
@@ -56,7 +58,7 @@ func reportPuts(b *testing.B, c *Cache, what string) {
 			slow++
 		}
 	}
-	b.ReportMetric(float64(sum)/manyItems, "ns/"+what)
+	b.ReportMetric(float64(sum)/float64(*manyItems), "ns/"+what)
 	b.ReportMetric(float64(worst)/1e3, "µs-worst-"+what)
 	b.ReportMetric(float64(slow), "over-1ms-"+what)
 }
