@@ -54,7 +54,7 @@ soak:
 # gap after a node's death, idleness. ROWS="writes,kill" measures only these rows; the
 # figures are medians of RUNS runs, with TIME for each load, and go to OUT as JSON. STEADY
 # is for how long elections under full load are counted, ENTRIES the records of the
-# cluster of which snapshots are taken.
+# cluster of which snapshots are taken, and in the memory that is measured.
 RUNS ?= 3
 TIME ?= 3s
 STEADY ?= 10s
@@ -62,7 +62,7 @@ ENTRIES ?= 500000
 PEER_ROWS = writes,groups,reads,linearizable
 MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME) -steady $(STEADY) -entries $(ENTRIES)
 bench: build bench-build
-	@$(MEASURE) -systems ringraft -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
+	@$(MEASURE) -systems ringraft,echo -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
 
 # bench-micro runs the micro-benchmarks of codec, memory, state machine and batcher, COUNT
 # times, and compares them with docs/baselines. Those are of one machine: to compare two

@@ -1,22 +1,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"time"
 )
 
 const (
-	loadTool = "load"
+	loadTool   = "load"
+	exitFailed = 1 // of a load that was interrupted
 
 	readyWait  = 60 * time.Second       // for a system to serve
 	readyPoll  = 200 * time.Millisecond // between looks
 	loadSlack  = 10 * time.Minute       // that a load process may take over its own time: it puts keys first
 	warmup     = time.Second            // of a load
 	idleSettle = 3 * time.Second        // after a start, before idleness is measured
+	idleLeast  = 30 * time.Second       // that it is measured for: what a node does now and then counts
+
+	shortestLook = 100 * time.Millisecond // between looks at how busy the machine is
 )
 
 // cluster is a system that runs.
@@ -51,30 +58,66 @@ type loadResult struct {
 	P99         float64 `json:"p99_ms"`
 	Max         float64 `json:"max_ms"`
 	MaxGroupGap float64 `json:"max_group_gap_ms"`
+	Seconds     float64 `json:"seconds"`
 	OK          int64   `json:"ok"`
 	Errors      int64   `json:"errors"`
 	Unknown     int64   `json:"unknown"`
 	Unsent      int64   `json:"unsent"`
+
+	busy *busy // while it was measured
+}
+
+// read is what was read of the load.
+func (r loadResult) read(unit string, value float64) reading { return reading{unit, value, r.busy} }
+
+// answered returns the percentage of requests that were.
+func (r loadResult) answered() float64 {
+	return 100 * float64(r.OK) / float64(max(1, r.OK+r.Errors+r.Unknown+r.Unsent))
 }
 
 // load puts a load on the cluster for so long, by a process of its own.
 func (c *cluster) load(ctx context.Context, duration, warmup time.Duration, args ...string) (loadResult, error) {
+	return c.loadUntil(ctx, nil, duration, warmup, args...)
+}
+
+// loadUntil does the same, and interrupts the load when end is closed.
+func (c *cluster) loadUntil(ctx context.Context, end <-chan struct{}, duration, warmup time.Duration, args ...string) (r loadResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, duration+warmup+loadSlack)
 	defer cancel()
-	all := append(append([]string{}, c.loadArgs...), "--duration", duration.String(), "--warmup", warmup.String())
-	cmd := exec.CommandContext(ctx, c.lab.tools[c.loader].program, append(all, args...)...)
-	var r loadResult
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return r, errors.Join(fmt.Errorf("the load: %w: %s", err, exit.Stderr), context.Cause(ctx), c.lab.lastWords())
-	}
-	if err != nil {
+	all := slices.Concat(c.loadArgs, []string{"--duration", duration.String(), "--warmup", warmup.String()}, args)
+	cmd := exec.CommandContext(ctx, c.lab.tools[c.loader].program, all...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Start(); err != nil {
 		return r, fmt.Errorf("the load: %w", err)
 	}
-	if err := json.Unmarshal(out, &r); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the process, which ends with ctx
+	tick := time.NewTicker(max(shortestLook, duration/1000))
+	defer tick.Stop()
+	var w watch
+	for interrupted, running := false, true; running; {
+		w.look()
+		select {
+		case err = <-ended:
+			running = false
+			if interrupted && cmd.ProcessState.ExitCode() == exitFailed {
+				err = nil // what it had measured by then is printed
+			}
+		case <-end:
+			end, interrupted = nil, true
+			_ = cmd.Process.Signal(os.Interrupt) // it fails only for one that has ended
+		case <-tick.C:
+		}
+	}
+	if err != nil {
+		return r, errors.Join(fmt.Errorf("the load: %w: %s", err, said.Bytes()), context.Cause(ctx), c.lab.lastWords())
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		return r, fmt.Errorf("what the load printed: %w", err)
 	}
+	w.look()
+	r.busy = w.last(time.Duration(r.Seconds * float64(time.Second)))
 	return r, nil
 }
 

@@ -27,11 +27,16 @@ func stopped(ctx context.Context, c *cluster) ([]reading, error) {
 	})
 }
 
+// gaps is a case whose faults make gaps.
+func gaps(name string, fault func(context.Context, *cluster) ([]reading, error)) measure {
+	return measure{name, []string{gap}, fault}
+}
+
 // cuts are the ways in which a node's link is cut.
 func cuts() []measure {
 	return []measure{
-		{"cut off", cutAway(cutOff)}, {"mute", cutAway(mute)}, {"deaf", cutAway(deaf)},
-		{"mute among nodes", cutAway(muteAmong)}, {"deaf among nodes", cutAway(deafAmong)},
+		gaps("cut off", cutAway(cutOff)), gaps("mute", cutAway(mute)), gaps("deaf", cutAway(deaf)),
+		gaps("mute among nodes", cutAway(muteAmong)), gaps("deaf among nodes", cutAway(deafAmong)),
 	}
 }
 
@@ -55,7 +60,7 @@ func (c *cluster) eachFault(ctx context.Context, duration time.Duration, fault f
 		if err != nil {
 			return nil, err
 		}
-		readings = append(readings, reading{gap, r.MaxGroupGap})
+		readings = append(readings, r.read(gap, r.MaxGroupGap))
 		if err := mend(ctx, node); err != nil {
 			return nil, err
 		}
@@ -82,6 +87,10 @@ func (c *cluster) loadWith(ctx context.Context, duration time.Duration, fault fu
 
 const steadyClients = "256"
 
+func steadyLoad(groups int) []measure {
+	return []measure{{groupsCase(groups), []string{elections, opsPerS, p99, seconds}, steady}}
+}
+
 // steady puts on as many writes as the processor takes, for long, and counts elections:
 // by how much the groups' terms have grown, the meta group's too.
 func steady(ctx context.Context, c *cluster) ([]reading, error) {
@@ -97,5 +106,7 @@ func steady(ctx context.Context, c *cluster) ([]reading, error) {
 		return nil, err
 	}
 	after, err := c.terms(ctx)
-	return []reading{{elections, float64(after - before)}, {opsPerS, r.OpsPerS}, {p99, r.P99}}, err
+	return []reading{
+		r.read(elections, float64(after-before)), r.read(opsPerS, r.OpsPerS), r.read(p99, r.P99), r.read(seconds, r.Seconds),
+	}, err
 }

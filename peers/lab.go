@@ -120,6 +120,11 @@ func (l *lab) build(ctx context.Context) error {
 			return err
 		}
 	}
+	if slices.Contains(l.systems, echo) {
+		if err := l.goBuild(ctx, echo, "./echo"); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(l.systems, redis) {
 		return l.findRedis(ctx)
 	}

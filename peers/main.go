@@ -9,7 +9,9 @@
 //	cluster.go  a system that runs, and the load on it; a file for each system
 //	process.go  its processes; lab.go what is left of it all: nothing
 //	tally.go    the figures, their medians and ratios; plot.go draws them
+//	busy.go     how busy the machine was meanwhile
 //	load/       the load on etcd and NATS, a process of its own
+//	echo/       what a server costs that only reads and writes
 package main
 
 import (
@@ -39,7 +41,7 @@ func main() {
 type options struct {
 	systems, rows []string
 	runs, kills   int
-	entries       int           // of the cluster of which snapshots are taken
+	entries       int           // of the cluster of which snapshots are taken, and in the memory that is measured
 	duration      time.Duration // of one load
 	steady        time.Duration // of the load under which elections are counted
 	ringraft      string        // path of the program
@@ -57,7 +59,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&rows, "rows", "", "`LIST` of the rows to measure (default: all): "+strings.Join(rowNames(), ", "))
 	f.IntVar(&o.runs, "runs", 3, "`NUMBER` of runs, 1 to 100, of whose figures the median counts")
 	f.IntVar(&o.kills, "kills", 3, "`NUMBER` of nodes that are killed or stopped in each run, 1 to 100")
-	f.IntVar(&o.entries, "entries", 500_000, "`NUMBER` of records, 1,000 to 100 million, of which snapshots are taken")
+	f.IntVar(&o.entries, "entries", 500_000, "`NUMBER` of records, 1,000 to 100 million, of which snapshots are taken, and whose memory is measured")
 	f.DurationVar(&o.steady, "steady", 10*time.Second, "`TIME` of the load under which elections are counted, 1s to 24h")
 	f.DurationVar(&o.duration, "time", 3*time.Second, "`TIME` of one load, 1s to 1h")
 	f.StringVar(&o.ringraft, "ringraft", "bin/ringraft", "`PATH` of the program")
@@ -177,7 +179,7 @@ func (l *lab) measure(ctx context.Context, s scenario, t *tally) error {
 		return fmt.Errorf("starting: %w", err)
 	}
 	for _, m := range s.cases {
-		readings, err := m.measure(ctx, c)
+		readings, err := m.read(ctx, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}

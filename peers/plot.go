@@ -24,22 +24,25 @@ const (
 // drawing is a chart of bars: one group of bars for each case, a colour for each system.
 type drawing struct {
 	file, title string
-	row, unit   string
+	rows        []string
+	unit        string
 }
 
 func drawings() []drawing {
 	return []drawing{
-		{"writes.svg", "Durable quorum writes per second, three nodes, 128-byte values", rowWrites, opsPerS},
-		{"writes-p99.svg", "Durable quorum writes, p99 latency, ms", rowWrites, p99},
-		{"groups.svg", "Durable quorum writes per second by groups and leaders", rowGroups, opsPerS},
-		{"reads.svg", "Local reads per second of one node, × requests in one write", rowReads, opsPerS},
-		{"linearizable.svg", "Linearizable reads per second, three nodes", rowLinearizable, opsPerS},
-		{"idle.svg", "Idle: percent of one core, three nodes in all", rowIdle, cpu},
+		{"writes.svg", "Durable quorum writes per second, three nodes, 128-byte values", []string{rowWrites}, opsPerS},
+		{"writes-p99.svg", "Durable quorum writes, p99 latency, ms", []string{rowWrites}, p99},
+		{"groups.svg", "Durable quorum writes per second by groups and leaders", []string{rowGroups}, opsPerS},
+		{"reads.svg", "Local reads per second of one node, × requests in one write", []string{rowReads}, opsPerS},
+		{"linearizable.svg", "Linearizable reads per second, three nodes", []string{rowLinearizable}, opsPerS},
+		{"idle.svg", "Idle: percent of one core, three nodes in all", []string{rowIdle}, cpu},
+		{"gaps.svg", "A node dies, or falls silent: longest gap of the worst of 16 groups, ms", []string{rowKill, rowSilence}, gap},
+		{"mixed.svg", "90 % reads, 10 % writes at a rate: p99 latency, ms", []string{rowMixed}, p99},
 	}
 }
 
 func color(system string) string {
-	return map[string]string{ringraft: "#1f6feb", etcd: "#1a7f37", nats: "#bc4c00", redis: "#cf222e"}[system]
+	return map[string]string{ringraft: "#1f6feb", etcd: "#1a7f37", nats: "#bc4c00", redis: "#cf222e", echo: "#8c959f"}[system]
 }
 
 // drawAll draws the figures of the JSON file into the directory.
@@ -74,7 +77,7 @@ func (d drawing) svg(t *tally) string {
 	var cases, systems []string
 	highest := 0.0
 	for _, f := range t.Figures {
-		if f.Row != d.row || f.Unit != d.unit {
+		if !slices.Contains(d.rows, f.Row) || f.Unit != d.unit {
 			continue
 		}
 		figures = append(figures, f)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,14 +20,15 @@ const (
 	rowSilence      = "silence"
 	rowSteady       = "steady"
 	rowSnapshot     = "snapshot"
+	rowMemory       = "memory"
 	rowIdle         = "idle"
 )
 
 func rowNames() []string {
-	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowSteady, rowSnapshot, rowIdle}
+	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowSteady, rowSnapshot, rowMemory, rowIdle}
 }
 
-func systemNames() []string { return []string{ringraft, etcd, nats, redis} }
+func systemNames() []string { return []string{ringraft, etcd, nats, redis, echo} }
 
 // The units of what is read.
 const (
@@ -37,8 +39,15 @@ const (
 	cpu     = "% of a core"
 	memory  = "MB"
 
-	elections  = "elections"
-	ratioOfP99 = "ratio of p99"
+	seconds = "s"
+	entries = "entries"
+
+	elections     = "elections"
+	ratioOfP99    = "ratio of p99"
+	ofRate        = "% of the rate"
+	answered      = "% answered"
+	bytesOver     = "B over key and value"
+	collectionCPU = "ms of CPU"
 )
 
 // scenario is a system, started in one way, and what is measured of it. Cases of one
@@ -51,12 +60,33 @@ type scenario struct {
 
 type measure struct {
 	name    string
+	units   []string // of what is read
 	measure func(context.Context, *cluster) ([]reading, error)
+}
+
+// read measures, and sees to it that what is read is what the measure says.
+func (m measure) read(ctx context.Context, c *cluster) ([]reading, error) {
+	readings, err := m.measure(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	unread := slices.Clone(m.units)
+	for _, r := range readings {
+		if !slices.Contains(m.units, r.unit) {
+			return nil, fmt.Errorf("%q is read, which is none of %q", r.unit, m.units)
+		}
+		unread = slices.DeleteFunc(unread, func(unit string) bool { return unit == r.unit })
+	}
+	if len(unread) > 0 {
+		return nil, fmt.Errorf("%q is not read", unread)
+	}
+	return readings, nil
 }
 
 type reading struct {
 	unit  string
 	value float64
+	busy  *busy // meanwhile; nil: that is not known
 }
 
 // scenarios are all measures, in the order of the table.
@@ -73,24 +103,26 @@ func scenarios() []scenario {
 		{rowGroups, ringraft, "16 groups", startRingraft(16, false), writes("16 spread, ", all...)},
 		{rowReads, ringraft, "one node of three", startRingraft(4, false), append(localReads("", ringraftReads), localReads(byRESP, respReads)...)},
 		{rowReads, redis, "one server", startRedis, localReads("", redisReads)},
+		{rowReads, echo, "one server", startEcho, localReads("", echoReads)},
 		{rowLinearizable, ringraft, "4 groups", startRingraft(4, false), []measure{linearizable(256)}},
 		{rowLinearizable, etcd, "", startEtcd, []measure{linearizable(256)}},
-		{rowMixed, ringraft, "4 groups", startRingraft(4, false), []measure{{mixedCase, mixed}}},
-		{rowKill, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGKILL", killed}}},
-		{rowSilence, ringraft, "16 groups", startRingraft(16, false), []measure{{"SIGSTOP", stopped}}},
+		{rowMixed, ringraft, "4 groups", startRingraft(4, false), mixedLoads()},
+		{rowKill, ringraft, "16 groups", startRingraft(16, false), []measure{gaps("SIGKILL", killed)}},
+		{rowSilence, ringraft, "16 groups", startRingraft(16, false), []measure{gaps("SIGSTOP", stopped)}},
 		{rowSilence, ringraft, "16 groups, a network of namespaces", startWired(16), cuts()},
-		{rowSteady, ringraft, "4 groups", startRingraft(4, false), []measure{{groupsCase(4), steady}}},
-		{rowSteady, ringraft, "16 groups", startRingraft(16, false), []measure{{groupsCase(16), steady}}},
-		{rowSnapshot, ringraft, "4 groups", startRingraft(4, false), []measure{{"256 clients", besideSnapshots}}},
-		{rowIdle, ringraft, "4 groups", startRingraft(4, false), []measure{{groupsCase(4), idle}}},
-		{rowIdle, ringraft, "16 groups", startRingraft(16, false), []measure{{groupsCase(16), idle}}},
-		{rowIdle, ringraft, "64 groups", startRingraft(64, false), []measure{{groupsCase(64), idle}}},
+		{rowSteady, ringraft, "4 groups", startRingraft(4, false), steadyLoad(4)},
+		{rowSteady, ringraft, "16 groups", startRingraft(16, false), steadyLoad(16)},
+		{rowSnapshot, ringraft, "4 groups", startFilled, snapshotLoads()},
+		{rowMemory, ringraft, "one process", startNothing, []measure{{memoryCase, []string{bytesOver, collectionCPU, entries}, memoryOfRecords}}},
+		{rowIdle, ringraft, "4 groups", startRingraft(4, false), idleness(4)},
+		{rowIdle, ringraft, "16 groups", startRingraft(16, false), idleness(16)},
+		{rowIdle, ringraft, "64 groups", startRingraft(64, false), idleness(64)},
 	}
 }
 
 // loaded is a case that a closed loop measures.
 func loaded(name string, args ...string) measure {
-	return measure{name, func(ctx context.Context, c *cluster) ([]reading, error) {
+	return measure{name, []string{opsPerS, p99}, func(ctx context.Context, c *cluster) ([]reading, error) {
 		r, err := c.load(ctx, c.lab.duration, warmup, args...)
 		switch {
 		case err != nil:
@@ -98,7 +130,7 @@ func loaded(name string, args ...string) measure {
 		case r.Errors+r.Unknown > r.OK/100:
 			return nil, fmt.Errorf("%d of %d requests failed", r.Errors+r.Unknown, r.OK+r.Errors+r.Unknown)
 		}
-		return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}}, nil
+		return []reading{r.read(opsPerS, r.OpsPerS), r.read(p99, r.P99)}, nil
 	}}
 }
 
@@ -130,10 +162,12 @@ func readCase(prefix string, pipeline int) string {
 func localReads(prefix string, args func(*cluster) []string) []measure {
 	var list []measure
 	for _, pipeline := range []int{1, 16} {
-		list = append(list, measure{readCase(prefix, pipeline), func(ctx context.Context, c *cluster) ([]reading, error) {
+		m := loaded(readCase(prefix, pipeline))
+		m.measure = func(ctx context.Context, c *cluster) ([]reading, error) {
 			all := append(args(c), "--op", "get", "--clients", "50", "--pipeline", strconv.Itoa(pipeline))
-			return loaded("", all...).measure(ctx, c)
-		}})
+			return loaded(m.name, all...).measure(ctx, c)
+		}
+		list = append(list, m)
 	}
 	return list
 }
@@ -149,15 +183,35 @@ func respReads(c *cluster) []string { return []string{"--resp", c.resp} }
 func redisReads(*cluster) []string { return nil }
 
 const (
-	mixedRate    = "100000"
+	mixedRate    = 100_000
 	mixedClients = "256"
-	mixedCase    = "90/10, " + mixedRate + "/s offered"
 )
 
+func mixedCase(rate int) string { return fmt.Sprintf("90/10, %s/s offered", commas(float64(rate))) }
+
+// mixedLoads are open loops, up to the rate that is to be held.
+func mixedLoads() []measure {
+	var list []measure
+	for _, rate := range []int{mixedRate / 4, mixedRate / 2, mixedRate} {
+		list = append(list, mixed(rate))
+	}
+	return list
+}
+
 // mixed is an open loop of 90 % local reads and 10 % writes.
-func mixed(ctx context.Context, c *cluster) ([]reading, error) {
-	r, err := c.load(ctx, c.lab.duration, warmup, "--reads", "90%", "--read", "local", "--rate", mixedRate, "--clients", mixedClients)
-	return []reading{{opsPerS, r.OpsPerS}, {p99, r.P99}, {unsent, float64(r.Unsent)}}, err
+func mixed(rate int) measure {
+	units := []string{opsPerS, p99, unsent, ofRate, answered}
+	return measure{mixedCase(rate), units, func(ctx context.Context, c *cluster) ([]reading, error) {
+		r, err := c.load(ctx, c.lab.duration, warmup, "--reads", "90%", "--read", "local", "--rate", strconv.Itoa(rate), "--clients", mixedClients)
+		return []reading{
+			r.read(opsPerS, r.OpsPerS), r.read(p99, r.P99), r.read(unsent, float64(r.Unsent)),
+			r.read(ofRate, 100*r.OpsPerS/float64(rate)), r.read(answered, r.answered()),
+		}, err
+	}}
+}
+
+func idleness(groups int) []measure {
+	return []measure{{groupsCase(groups), []string{cpu, memory}, idle}}
 }
 
 // idle reads what the nodes use while nobody asks anything.
@@ -167,20 +221,23 @@ func idle(ctx context.Context, c *cluster) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
+	var w watch
+	w.look()
 	start := time.Now()
-	pause(ctx, c.lab.duration)
+	pause(ctx, max(c.lab.duration, idleLeast))
 	took := time.Since(start)
+	w.look()
 	after, err := c.usage()
 	if err != nil {
 		return nil, err
 	}
 	return []reading{
-		{cpu, 100 * float64(after.cpu-before.cpu) / float64(took)},
-		{memory, float64(after.rss) / 1e6},
+		{cpu, 100 * float64(after.cpu-before.cpu) / float64(took), w.last(took)},
+		{memory, float64(after.rss) / 1e6, w.last(took)},
 	}, ctx.Err()
 }
 
-// target is a ratio of medians that is to be reached.
+// target is a ratio of medians that is to be reached; 0: it is only shown.
 type target struct {
 	name   string
 	of, by key
@@ -221,6 +278,10 @@ func targets() []target {
 		target{"local reads × 16, to redis", read("", 16, ringraft), read("", 16, redis), 1.5},
 		target{"reads through RESP × 1, to redis", read(byRESP, 1, ringraft), read("", 1, redis), 0.8},
 		target{"reads through RESP × 16, to redis", read(byRESP, 16, ringraft), read("", 16, redis), 1},
+		target{"an echo × 1, to redis", read("", 1, echo), read("", 1, redis), 0},
+		target{"an echo × 16, to redis", read("", 16, echo), read("", 16, redis), 0},
+		target{"local reads × 1, to an echo", read("", 1, ringraft), read("", 1, echo), 0},
+		target{"local reads × 16, to an echo", read("", 16, ringraft), read("", 16, echo), 0},
 		target{"linearizable reads, 256 clients, to etcd", latest(ringraft), latest(etcd), 5},
 	)
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 )
 
+// leastRuns are those of which medians are compared.
+const leastRuns = 3
+
 // key names a figure.
 type key struct{ row, name, system, unit string }
 
@@ -29,16 +32,20 @@ type figure struct {
 	Median float64   `json:"median"`
 	Min    float64   `json:"min"`
 	Max    float64   `json:"max"`
+	// Idle and Steal are how busy the machine was when each value was read, in percent of
+	// its processors' time; none where that cannot be seen.
+	Idle  []float64 `json:"idle,omitempty"`
+	Steal []float64 `json:"steal,omitempty"`
 }
 
 func (f *figure) key() key { return key{f.Row, f.Case, f.System, f.Unit} }
 
 // ratio is how two medians relate, and what is to be reached.
 type ratio struct {
-	Name   string  `json:"name"`
-	Ratio  float64 `json:"ratio"`
-	Reach  float64 `json:"reach"`
-	Passed bool    `json:"passed"`
+	Name    string  `json:"name"`
+	Ratio   float64 `json:"ratio"`
+	Reach   float64 `json:"reach,omitempty"`
+	Verdict string  `json:"verdict,omitempty"`
 }
 
 // tally is all that was measured, and the JSON that is written.
@@ -93,8 +100,11 @@ func (t *tally) add(s scenario, name string, r reading) {
 		t.Figures = append(t.Figures, f)
 	}
 	f.Values = append(f.Values, math.Round(r.value*1000)/1000)
-	sorted := slices.Sorted(slices.Values(f.Values))
-	f.Min, f.Max, f.Median = sorted[0], sorted[len(sorted)-1], median(sorted)
+	if r.busy != nil {
+		f.Idle = append(f.Idle, math.Round(10*r.busy.idle)/10)
+		f.Steal = append(f.Steal, math.Round(10*r.busy.steal)/10)
+	}
+	f.Min, f.Max, f.Median = slices.Min(f.Values), slices.Max(f.Values), median(f.Values)
 	t.Ratios, t.Bounds = t.ratios(), t.bounds()
 }
 
@@ -105,9 +115,9 @@ func (t *tally) skip(what string) {
 	}
 }
 
-// median returns the middle of sorted values, or the mean of the two in the middle.
-func median(sorted []float64) float64 {
-	n := len(sorted)
+// median returns the middle of the values in their order, or the mean of the two in the middle.
+func median(values []float64) float64 {
+	sorted, n := slices.Sorted(slices.Values(values)), len(values)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
@@ -129,7 +139,15 @@ func (t *tally) ratios() []ratio {
 			continue
 		}
 		r := ratio{Name: goal.name, Ratio: math.Round(100*of.Median/by.Median) / 100, Reach: goal.reach}
-		r.Passed = r.Ratio >= r.Reach
+		switch {
+		case r.Reach == 0: // nothing is wanted of it
+		case r.Ratio < r.Reach:
+			r.Verdict = missed
+		case min(len(of.Values), len(by.Values)) < leastRuns:
+			r.Verdict = unproven
+		default:
+			r.Verdict = reached
+		}
 		list = append(list, r)
 	}
 	return list
@@ -139,22 +157,27 @@ func (t *tally) ratios() []ratio {
 func (t *tally) print(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, %d cores of %s, %d runs\n\n", t.Started.Format(time.DateTime+" UTC"), t.Machine.Cores, t.Machine.CPU, t.Runs)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ROW\tCASE\tSYSTEM\tMEDIAN\tMIN\tMAX\tUNIT")
+	fmt.Fprintln(table, "ROW\tCASE\tSYSTEM\tMEDIAN\tMIN\tMAX\tUNIT\tIDLE %\tSTEAL %")
 	for _, f := range t.Figures {
 		system := strings.TrimSpace(f.System + " " + f.Setup)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Row, f.Case, system, short(f.Median), short(f.Min), short(f.Max), f.Unit)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Row, f.Case, system,
+			short(f.Median), short(f.Min), short(f.Max), f.Unit, share(f.Idle), share(f.Steal))
 	}
 	if len(t.Ratios) > 0 {
 		fmt.Fprintln(table, "\nRATIO OF MEDIANS\t\t\t\tTO REACH\t\t")
 	}
 	for _, r := range t.Ratios {
-		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", r.Name, r.Ratio, r.Reach, verdict(r.Passed))
+		reach := ""
+		if r.Reach > 0 {
+			reach = fmt.Sprint(r.Reach)
+		}
+		fmt.Fprintf(table, "%s\t\t\t%.2f\t%s\t%s\t\n", r.Name, r.Ratio, reach, r.Verdict)
 	}
 	if len(t.Bounds) > 0 {
 		fmt.Fprintln(table, "\nFIGURE\t\t\t\tAT MOST\t\t")
 	}
 	for _, b := range t.Bounds {
-		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t\n", b.Name, b.Value, b.Most, verdict(b.Passed))
+		fmt.Fprintf(table, "%s\t\t\t%.2f\t%v\t%s\t%s\n", b.Name, b.Value, b.Most, b.Verdict, b.Why)
 	}
 	for _, what := range t.Skipped {
 		fmt.Fprintf(table, "\n%s\n", what)
@@ -162,11 +185,12 @@ func (t *tally) print(w io.Writer) error {
 	return table.Flush()
 }
 
-func verdict(passed bool) string {
-	if passed {
-		return "reached"
+// share writes the median of percentages, "" if there is none.
+func share(percent []float64) string {
+	if len(percent) == 0 {
+		return ""
 	}
-	return "missed"
+	return fmt.Sprintf("%.0f", median(percent))
 }
 
 // short writes a value with no more digits than say something.
