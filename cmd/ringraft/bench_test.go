@@ -198,7 +198,7 @@ func TestBenchTellsThatNothingIsThere(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	for _, args := range [][]string{{"--endpoints", address}, {"--resp", address}} {
-		args = append([]string{"bench", "--warmup", "0s", "--duration", "50ms", "--timeout", "100ms", "-o", "text"}, args...)
+		args = append([]string{"bench", "--warmup", "0s", "--requests", "1", "--timeout", "100ms", "-o", "text"}, args...)
 		if o := (invocation{}).run(t, args...); o.code != exitUnavailable || !strings.Contains(o.err, address) {
 			t.Errorf("%q: exit code %d, %s", args, o.code, o.err)
 		}
