@@ -41,11 +41,14 @@ type FSM struct {
 	sets     []op.Set     // their operations that are one; kept for its memory
 
 	applied atomic.Uint64 // stored under mu
+	shown   atomic.Uint64 // stored under mu; over applied while an entry is being applied
 	gates   gates
 	views   sync.Pool // of *view; for their memory
+	letIn   func()    // called, without mu, where an entry lets readers in; nil but in tests
 
-	mu      sync.RWMutex // held for one entry, one read, or one piece of a snapshot
+	mu      sync.RWMutex // held for one turn of an entry, one read, or one piece of a snapshot
 	state   *state
+	mark    Mark // of the last entry that is whole
 	history history
 	// released is closed when a transaction next lets go of keys, and replaced.
 	released chan struct{}
@@ -64,11 +67,13 @@ func New(c Config) *FSM {
 	if c.OnHalt == nil {
 		c.OnHalt = func(error) {}
 	}
+	s := newState(c.Settings)
 	return &FSM{
 		group:  c.Group,
 		logger: c.Logger.With("group", c.Group),
 		onHalt: c.OnHalt,
-		state:  newState(c.Settings),
+		state:  s,
+		mark:   Mark{Digest: s.digest()},
 		views:  sync.Pool{New: func() any { return new(view) }},
 
 		released: make(chan struct{}),
@@ -105,13 +110,23 @@ func (f *FSM) apply(l *raft.Log) ([]op.Result, error) {
 		return nil, f.halted
 	}
 	f.mu.Lock()
-	results := f.state.apply(&entry, f.commands)
+	f.shown.Store(l.Index)
+	results := f.state.apply(&entry, f.commands, f.turn)
 	f.arrive(l.Index)
 	f.mu.Unlock()
 	f.gates.open(l.Index)
 	clear(f.commands) // they alias the log's data
 	clear(f.sets)     // these too
 	return results, nil
+}
+
+// turn lets those in who wait for mu.
+func (f *FSM) turn() {
+	f.mu.Unlock()
+	if f.letIn != nil {
+		f.letIn()
+	}
+	f.mu.Lock()
 }
 
 // read decodes a log whole, before anything is applied, with its commands in
@@ -146,8 +161,10 @@ func (f *FSM) arrive(index uint64) {
 		close(f.released)
 		f.released = make(chan struct{})
 	}
+	f.shown.Store(index)
 	f.applied.Store(index)
-	f.history.add(Mark{Index: index, Digest: f.state.digest()})
+	f.mark = Mark{Index: index, Digest: f.state.digest()}
+	f.history.add(f.mark)
 }
 
 func (f *FSM) halt(index uint64, err error) {
@@ -157,9 +174,13 @@ func (f *FSM) halt(index uint64, err error) {
 	f.onHalt(f.halted)
 }
 
-// Applied returns the index of the last log applied. Logs that raft keeps to
+// Applied returns the index of the last log applied, whole. Logs that raft keeps to
 // itself, no-ops and barriers, are not counted.
 func (f *FSM) Applied() uint64 { return f.applied.Load() }
+
+// Shown returns the index of the last log of which a read may show something: Applied, or
+// that of the entry being applied.
+func (f *FSM) Shown() uint64 { return f.shown.Load() }
 
 // Wait returns when Applied has reached index, with an error when ctx ends or the
 // state machine halts before that. The index of a log that raft keeps to itself is
@@ -175,8 +196,8 @@ func (f *FSM) Wait(ctx context.Context, index uint64) error {
 // time and clock, in ms since the Unix epoch. For each key it looks up that is old,
 // and for which no hint was given lately, it calls hint, if that is not nil; hint
 // runs under the read lock, so it must not block nor call f, and does not keep key.
-// A scan's keys give no hints. The result's Index is Applied, as the state shows it. Its
-// values are the caller's to keep, not to change.
+// A scan's keys give no hints. The result's Index is Shown, so a state that has applied it
+// shows no less. Its values are the caller's to keep, not to change.
 func (f *FSM) Read(o op.Read, clock int64, hint func(key []byte)) op.Result {
 	res, _ := f.ReadInto(nil, o, clock, hint)
 	return res
@@ -196,7 +217,7 @@ func (f *FSM) readLocked(b []byte, o op.Read, clock int64, hint func(key []byte)
 	res := o.Read(v)
 	*v = view{}
 	f.views.Put(v)
-	res.Index = f.applied.Load()
+	res.Index = f.shown.Load()
 	(*values)(&b).ownAll(&res)
 	return res, b
 }
@@ -226,7 +247,7 @@ func (f *FSM) ReadWhole(o op.Read, clock int64, hint func(key []byte)) (res op.R
 func (f *FSM) Mark() Mark {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return Mark{Index: f.applied.Load(), Digest: f.state.digest()}
+	return f.mark
 }
 
 // DigestAt returns the digest that the state had at index. It knows the marks of

@@ -109,7 +109,7 @@ func (l *Lookups) answer(i int, clock int64, answer func(i int, res *op.Result) 
 	now := a.fsm.nowLocked(clock)
 	rec, found := a.fsm.state.read(&a.search, now, a.key, a.hint)
 	l.result = op.Get{}.Answer(rec, found, now)
-	l.result.Index = a.fsm.applied.Load()
+	l.result.Index = a.fsm.shown.Load()
 	return answer(i, &l.result)
 }
 

@@ -63,19 +63,26 @@ func (s *state) digest() uint64 {
 	return s.sum + s.sessions.sum + s.txns.sum + groupTerm(s.settings, s.time, s.cache.Stamp(), s.sessions.opened)
 }
 
-// apply moves the time on, then the touched records, then runs the commands.
-func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
+// apply moves the time on, then the touched records, then runs the commands. It calls turn
+// between some of them.
+func (s *state) apply(e *op.Entry, commands []op.Command, turn func()) []op.Result {
 	s.time = max(s.time, min(e.Time, maxTime))
 	if mutant.TimeGoesBack {
 		s.time = min(e.Time, maxTime)
 	}
-	for _, key := range e.Touches {
+	for i, key := range e.Touches {
+		if i > 0 && i%turnLen == 0 {
+			turn()
+		}
 		s.touch(key)
 	}
 	s.backlog = maxBacklog
 	results := make([]op.Result, len(commands))
 	for i := range commands {
 		c := &commands[i]
+		if i > 0 && i%turnLen == 0 {
+			turn()
+		}
 		if i%warmCommands == 0 {
 			s.warm(commands[i:min(i+warmCommands, len(commands))])
 		}
@@ -89,6 +96,10 @@ func (s *state) apply(e *op.Entry, commands []op.Command) []op.Result {
 	}
 	return results
 }
+
+// turnLen is how many commands or touches are applied before readers are let in. A command
+// is whole, whatever it does.
+const turnLen = 256
 
 // warmCommands is for how many commands at a time warm is called.
 const warmCommands = 32

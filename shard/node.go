@@ -142,11 +142,11 @@ func (n *Node) Map() placement.Map { return *n.current.Load() }
 // GroupOf returns the group that owns slot, 0 while there is no map.
 func (n *Node) GroupOf(slot uint16) uint64 { return n.current.Load().GroupOf(slot) }
 
-// Applied returns the log index that this node's replica of a group shows, 0 if it has
-// none.
-func (n *Node) Applied(group uint64) uint64 {
+// Shown returns the last log index of which this node's replica of a group shows
+// something, 0 if it has none; see [raftfsm.FSM.Shown].
+func (n *Node) Shown(group uint64) uint64 {
 	if g := n.group(group); g != nil {
-		return g.fsm.Applied()
+		return g.fsm.Shown()
 	}
 	return 0
 }

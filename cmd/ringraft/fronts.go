@@ -106,11 +106,11 @@ func (n frontNode) LookUp(asked []op.Lookup, answer func(i int, res *op.Result) 
 	return n.node.LookUp(asked, answer)
 }
 
-func (n frontNode) ID() string                  { return n.id }
-func (n frontNode) Now() int64                  { return n.node.Now() }
-func (n frontNode) Group(slot uint16) uint64    { return n.node.GroupOf(slot) }
-func (n frontNode) Applied(group uint64) uint64 { return n.node.Applied(group) }
-func (n frontNode) Cluster() string             { return n.node.Map().Cluster }
+func (n frontNode) ID() string                { return n.id }
+func (n frontNode) Now() int64                { return n.node.Now() }
+func (n frontNode) Group(slot uint16) uint64  { return n.node.GroupOf(slot) }
+func (n frontNode) Shown(group uint64) uint64 { return n.node.Shown(group) }
+func (n frontNode) Cluster() string           { return n.node.Map().Cluster }
 
 func (n frontNode) Place(slot uint16) resp.Place {
 	m := n.node.Map()

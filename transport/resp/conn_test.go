@@ -53,9 +53,9 @@ func (n *standIn) Serve(_ op.Request, reply op.Replier) {
 }
 func (n *standIn) LookUp([]op.Lookup, func(int, *op.Result) bool) int { return 0 }
 
-func (n *standIn) Group(uint16) uint64   { return 1 }
-func (n *standIn) Now() int64            { return 0 }
-func (n *standIn) Applied(uint64) uint64 { return 0 }
+func (n *standIn) Group(uint16) uint64 { return 1 }
+func (n *standIn) Now() int64          { return 0 }
+func (n *standIn) Shown(uint64) uint64 { return 0 }
 
 // TestAClientThatDoesNotReadIsNotServedOn: what waits for it is bounded, and after a
 // while the connection ends.

@@ -135,7 +135,7 @@ func (n *testNode) Do(ctx context.Context, req op.Request) op.Result {
 
 func (n *testNode) Group(slot uint16) uint64 { return n.Map().GroupOf(slot) }
 func (n *testNode) Now() int64               { return time.Now().UnixMilli() }
-func (n *testNode) Applied(uint64) uint64 {
+func (n *testNode) Shown(uint64) uint64 {
 	if n.late {
 		return 0
 	}

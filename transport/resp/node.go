@@ -23,9 +23,9 @@ type Node interface {
 	Do(ctx context.Context, req op.Request) op.Result
 	// Group returns the group that owns a slot, 0 while the cluster has no map.
 	Group(slot uint16) uint64
-	// Applied returns the log index that the replica of a group here shows, 0 if there
-	// is none.
-	Applied(group uint64) uint64
+	// Shown returns the last log index of which the replica of a group here shows something,
+	// 0 if there is none. All of it is shown when its entry has been applied whole.
+	Shown(group uint64) uint64
 	// Place tells more of the owner of a slot.
 	Place(slot uint16) Place
 	// Now returns the node's time in ms since the Unix epoch.

@@ -33,7 +33,7 @@ func (s *session) read(o op.Op, group uint64, level op.Level) op.Request {
 	req := op.Request{Op: o, Level: level}
 	switch level {
 	case op.Session:
-		if req.Bound = s.seen.newest(group); req.Bound > 0 && s.node.Applied(group) < req.Bound {
+		if req.Bound = s.seen.newest(group); req.Bound > 0 && s.node.Shown(group) < req.Bound {
 			req.Level, req.Bound = op.Linearizable, 0
 		}
 	case op.Bounded:
