@@ -225,10 +225,19 @@ func TestStatusAndTransfer(t *testing.T) {
 	if _, err := c.client.Set(t.Context(), "k", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status shows the session", func() error {
+	eventually(t, "the status shows the session, and the memory of the record on all replicas", func() error {
 		var sessions, bytes int64
+		holders := 0
 		for _, g := range ringraft.status().Groups {
 			sessions, bytes = sessions+g.Sessions, bytes+g.SessionBytes
+			for _, r := range g.Replicas {
+				if r.MemoryUsed > 0 && r.MemoryHeld >= r.MemoryUsed {
+					holders++
+				}
+			}
+		}
+		if holders != 3 {
+			return fmt.Errorf("%d replicas hold memory, want 3", holders)
 		}
 		if sessions != 1 || bytes <= 128 {
 			return fmt.Errorf("it shows %d sessions of %d bytes, want one with an answer", sessions, bytes)
@@ -277,6 +286,8 @@ type liveStatus struct {
 			Node, Role string
 			Applied    *uint64
 			Lag        *uint64
+			MemoryUsed int64 `json:"memory_used"`
+			MemoryHeld int64 `json:"memory_held"`
 		}
 	}
 }

@@ -59,6 +59,9 @@ type ReplicaStatus struct {
 	Sessions     int64 `codec:"sessions"`      // with those that have ended but are not yet removed
 	SessionBytes int64 `codec:"session_bytes"` // the part of Bytes that is sessions and their answers
 	Locks        int64 `codec:"locks"`         // keys that transactions over several groups have locked
+
+	MemoryUsed int64 `codec:"memory_used"` // bytes that the records take in memory
+	MemoryHeld int64 `codec:"memory_held"` // bytes of the memory that they lie in, with what is free there
 }
 
 func (Status) Code() Code                 { return CodeStatus }

@@ -75,6 +75,7 @@ func (g *group) status() op.ReplicaStatus {
 	s.Applied, s.Digest = mark.Index, mark.Digest
 	s.Keys, s.Bytes = stats.Keys, stats.Bytes
 	s.Sessions, s.SessionBytes, s.Locks = stats.Sessions, stats.SessionBytes, stats.Locks
+	s.MemoryUsed, s.MemoryHeld = stats.MemoryUsed, stats.MemoryHeld
 	return s
 }
 

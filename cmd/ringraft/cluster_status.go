@@ -16,10 +16,11 @@ func (con *console) clusterStatusCommand() *cli.Command {
 		Usage: "print the nodes, the groups and how far their replicas are",
 		Description: "JSON is {\"cluster_id\",\"epoch\",\"nodes\":[{\"id\",\"native\",\"peer\",\"redis\",\"state\"}],\"groups\":[{\"id\",\n" +
 			"\"leader\",\"term\",\"keys\",\"bytes\",\"sessions\",\"session_bytes\",\"locks\",\"replicas\":[{\"node\",\"role\",\n" +
-			"\"applied\",\"lag\",\"reason\"}]}],\"meta\":{…}}, where sessions are those of clients, session_bytes what\n" +
-			"bytes has of them and the answers kept for them, locks the keys that transactions have locked, and\n" +
-			"meta the group that owns the cluster map; lag counts log entries behind the commit index, and a\n" +
-			"leader of \"\" means that the group has none.\n\n" +
+			"\"applied\",\"lag\",\"memory_used\",\"memory_held\",\"reason\"}]}],\"meta\":{…}}, where sessions are those\n" +
+			"of clients, session_bytes what bytes has of them and the answers kept for them, locks the keys\n" +
+			"that transactions have locked, and meta the group that owns the cluster map; lag counts log\n" +
+			"entries behind the commit index, memory is what records take and what they lie in, in bytes, and\n" +
+			"a leader of \"\" means that the group has none.\n\n" +
 			"ringraft cluster status\nringraft cluster status -o json",
 		Flags:  clientFlags(),
 		Action: con.session(0, 0, printStatus),

@@ -27,7 +27,7 @@ func TestStatusJoinsTheMapAndTheNodesAnswers(t *testing.T) {
 			{Group: 1, Role: "leader", Term: 2, Commit: 90, Applied: 90, Keys: 4, Bytes: 400}, // deposed, and does not know it yet
 		}},
 		{Node: "n2", State: "draining", Redis: "h:22", Replicas: []op.ReplicaStatus{
-			{Group: 1, Role: "leader", Term: 7, Commit: 100, Applied: 98, Keys: 5, Bytes: 500, Sessions: 2, SessionBytes: 300, Locks: 1},
+			{Group: 1, Role: "leader", Term: 7, Commit: 100, Applied: 98, Keys: 5, Bytes: 500, Sessions: 2, SessionBytes: 300, Locks: 1, MemoryUsed: 600, MemoryHeld: 700},
 		}},
 		{Node: "n3", State: "down"},
 	}))
@@ -36,11 +36,11 @@ func TestStatusJoinsTheMapAndTheNodesAnswers(t *testing.T) {
 		`{"id":"n2","native":"h:2","peer":"h:12","redis":"h:22","state":"draining"},` +
 		`{"id":"n3","native":"h:3","peer":"h:13","state":"down"}],` +
 		`"groups":[{"id":1,"leader":"n2","term":7,"keys":5,"bytes":500,"sessions":2,"session_bytes":300,"locks":1,"replicas":[` +
-		`{"node":"n2","role":"leader","applied":98,"lag":2},` +
-		`{"node":"n1","role":"leader","applied":90,"lag":10},` +
-		`{"node":"n3","role":"down","applied":0,"lag":100}]},` +
+		`{"node":"n2","role":"leader","applied":98,"lag":2,"memory_used":600,"memory_held":700},` +
+		`{"node":"n1","role":"leader","applied":90,"lag":10,"memory_used":0,"memory_held":0},` +
+		`{"node":"n3","role":"down","applied":0,"lag":100,"memory_used":0,"memory_held":0}]},` +
 		`{"id":2,"leader":"","term":0,"keys":0,"bytes":0,"sessions":0,"session_bytes":0,"locks":0,"replicas":[]}],` +
-		`"meta":{"id":0,"leader":"n1","term":3,"keys":0,"bytes":0,"sessions":0,"session_bytes":0,"locks":0,"replicas":[{"node":"n1","role":"leader","applied":5,"lag":0}]}}`
+		`"meta":{"id":0,"leader":"n1","term":3,"keys":0,"bytes":0,"sessions":0,"session_bytes":0,"locks":0,"replicas":[{"node":"n1","role":"leader","applied":5,"lag":0,"memory_used":0,"memory_held":0}]}}`
 	if err != nil || string(got) != want {
 		t.Errorf("document\n%s, %v\nwant\n%s", got, err, want)
 	}

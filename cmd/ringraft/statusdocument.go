@@ -36,9 +36,11 @@ type groupStatus struct {
 
 type replicaStatus struct {
 	Node    string `json:"node"`
-	Role    string `json:"role"`    // leader, follower, candidate, starting, quarantined; down if its node does not answer
-	Applied uint64 `json:"applied"` // log index
-	Lag     uint64 `json:"lag"`     // entries behind the highest commit index that a replica knows
+	Role    string `json:"role"`        // leader, follower, candidate, starting, quarantined; down if its node does not answer
+	Applied uint64 `json:"applied"`     // log index
+	Lag     uint64 `json:"lag"`         // entries behind the highest commit index that a replica knows
+	Used    int64  `json:"memory_used"` // bytes that its records take in memory
+	Held    int64  `json:"memory_held"` // bytes of the memory that they lie in
 	Reason  string `json:"reason,omitempty"`
 }
 
@@ -116,7 +118,8 @@ func newGroupStatus(id uint64, replicas []located) groupStatus {
 	}
 	for _, r := range replicas {
 		g.Replicas = append(g.Replicas, replicaStatus{
-			Node: r.node, Role: r.Role, Applied: r.Applied, Lag: commit - min(commit, r.Applied), Reason: r.Reason,
+			Node: r.node, Role: r.Role, Applied: r.Applied, Lag: commit - min(commit, r.Applied),
+			Used: r.MemoryUsed, Held: r.MemoryHeld, Reason: r.Reason,
 		})
 	}
 	return g

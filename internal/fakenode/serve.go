@@ -131,6 +131,7 @@ func (c *Cluster) replicaLocked(member placement.Node, id uint64) op.ReplicaStat
 	status := op.ReplicaStatus{
 		Group: id, Role: "follower", Term: 1, Commit: g.index, Applied: g.index, Keys: stats.Keys, Bytes: stats.Bytes,
 		Digest: g.fsm.Mark().Digest, Sessions: stats.Sessions, SessionBytes: stats.SessionBytes, Locks: stats.Locks,
+		MemoryUsed: stats.MemoryUsed, MemoryHeld: stats.MemoryHeld,
 	}
 	if c.leaders[id] == member.ID {
 		status.Role = "leader"
