@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"internal/backoff":  {},
 	"internal/defaults": {},
 
-	"shard/storage/sharedlog": {},
+	"shard/storage/sharedlog": {"internal/mutant"},
 	"transport/resp/script":   {},
 
 	"transport/httpapi":   {"op", "internal/backoff", "internal/defaults", "internal/document", "internal/media", "internal/sealed", "internal/strictjson"},

@@ -22,6 +22,18 @@ var bank = net{"integration", []string{"TestSimTransfersKeepTheTotal"}}
 // agreement is what replicas have applied through random faults of disks, links and processes.
 var agreement = net{"shard", []string{"TestReplicasAgreeWhateverBecomesOfTheirDisks"}}
 
+// needs returns a test of p that is among those, if there is one.
+func (p plant) needs(tests map[string]bool) (name string, ok bool) {
+	for _, n := range p.nets {
+		for _, name := range n.tests {
+			if tests[name] {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
 var plants = []plant{
 	{"skipcondition", []net{order, {"raftfsm", []string{"TestConditions"}}}},
 	{"clampunasked", []net{order, {"raftfsm", []string{"TestAddWithinBounds"}}}},
@@ -58,6 +70,12 @@ var plants = []plant{
 
 	{"skipchecksum", []net{{"raftfsm", []string{"TestRestoreRefusesDamage"}}}},
 	{"skiplogchecksum", []net{{"shard/storage", []string{"TestDamagedByteIsNeverReturned"}}}},
+	{"skipsync", []net{
+		{"shard/storage", []string{"TestWhatIsWrittenIsOnDisk"}},
+		{"shard/storage", []string{"TestWhatIsAcknowledgedOutlivesThePower"}},
+	}},
+	{"skipdirsync", []net{{"shard/storage", []string{"TestWhatIsAcknowledgedOutlivesThePower"}}}},
+	{"writebehindfailure", []net{{"shard/storage/sharedlog", []string{"TestScriptSurvivesEveryFault"}}}},
 	{"votebyerror", []net{{"transport/peer", []string{"TestUnknownReplicaIsAnErrorThatIsNoVote"}}}},
 	{"wipedmember", []net{
 		{"integration", []string{"TestSimFormationRefusesAnotherSet"}},

@@ -23,8 +23,8 @@ const (
 
 // outcome is what became of the tests of one package.
 type outcome struct {
-	failed []string // in the order in which they ended, the parts of a test before it
-	passed map[string]bool
+	failed          []string // in the order in which they ended, the parts of a test before it
+	passed, skipped map[string]bool
 }
 
 // event is a line of go test -json.
@@ -74,7 +74,7 @@ func run(ctx context.Context, fault string, n net) (outcome, error) {
 
 // read reads events to their end.
 func read(events io.Reader) (o outcome, err error) {
-	o.passed = map[string]bool{}
+	o.passed, o.skipped = map[string]bool{}, map[string]bool{}
 	lines := bufio.NewReader(events)
 	for {
 		line, end := lines.ReadBytes('\n')
@@ -91,6 +91,8 @@ func read(events io.Reader) (o outcome, err error) {
 			err = errors.Join(err, errors.New("they ran out of time"))
 		case e.Action == "pass":
 			o.passed[e.Test] = true
+		case e.Action == "skip":
+			o.skipped[e.Test] = true
 		case e.Action == "fail" && e.Test != "":
 			o.failed = append(o.failed, e.Test)
 		}

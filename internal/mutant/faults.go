@@ -84,6 +84,12 @@ const (
 	SkipChecksum = planted == "skipchecksum"
 	// SkipLogChecksum: a log entry is read though its checksum does not match.
 	SkipLogChecksum = planted == "skiplogchecksum"
+	// SkipSync: the shared log does not sync what it writes.
+	SkipSync = planted == "skipsync"
+	// SkipDirSync: the shared log does not sync the names of its files.
+	SkipDirSync = planted == "skipdirsync"
+	// WriteBehindFailure: the shared log writes on behind a flush that failed.
+	WriteBehindFailure = planted == "writebehindfailure"
 	// VoteByError: a node without the replica that is asked for its pre-vote answers in
 	// words that Raft takes for a vote.
 	VoteByError = planted == "votebyerror"

@@ -15,7 +15,7 @@ import (
 // BenchmarkStoreLogs stores batches of one entry, as leaders under load do, in several
 // groups at once: with syncs on the disk of the test's directory, and without, in
 // memory. An iteration is a batch of one of the groups; batches/s are those of all.
-// docs/decisions/0012-log.md has figures.
+// docs/decisions/0016-log.md has figures.
 func BenchmarkStoreLogs(b *testing.B) {
 	for _, disk := range []string{"disk", "memory"} {
 		for _, groups := range []int{1, 4, 16} {

@@ -218,7 +218,7 @@ func survivor(t *rapid.T, logs raft.LogStore, refused [][]*raft.Log, last uint64
 
 // unsyncedDir returns a directory in memory, where there is such a file system: these
 // tests sync thousands of times. The caller removes it.
-func unsyncedDir(t *rapid.T) string {
+func unsyncedDir(t rapid.TB) string {
 	t.Helper()
 	parent := "/dev/shm"
 	if stat, err := os.Stat(parent); err != nil || !stat.IsDir() {

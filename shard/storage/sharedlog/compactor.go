@@ -39,7 +39,7 @@ func (c *compactor) run() {
 	}
 }
 
-// note logs where compaction begins to fail. It is tried again after each flush.
+// note logs where compaction begins to fail. It is tried again when segments change, or bounds.
 func (c *compactor) note(err error) {
 	if err != nil && !c.fail && !errors.Is(err, ErrClosed) {
 		c.log.log.Warn("the log cannot give up a segment", "err", err)

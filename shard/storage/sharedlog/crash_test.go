@@ -28,44 +28,78 @@ type model struct {
 // drawChange draws what to do to the view.
 func (m *model) drawChange(t *rapid.T) change {
 	first, last := m.holds.bounds()
-	onView := func(f func(*View) error) func(*Log) error {
-		return func(l *Log) error {
-			v, err := l.View(m.id)
-			if err != nil {
-				return err
-			}
-			return f(v)
-		}
-	}
-	deleting := func(name string, from, to uint64, left state) change {
-		return change{fmt.Sprintf("%s %d to %d", name, from, to), onView(func(v *View) error { return v.DeleteRange(from, to) }), []state{left}}
-	}
 	kind := rapid.SampledFrom([]string{"store", "store", "store", "store", "front", "front", "end", "all", "create", "drop"}).Draw(t, "kind")
 	switch {
 	case m.holds == nil || kind == "create" && rapid.IntRange(0, 4).Draw(t, "really") == 0:
-		return change{"create", func(l *Log) error { return l.Create(m.id) }, []state{{}}}
+		return m.creating()
 	case kind == "drop" && rapid.IntRange(0, 4).Draw(t, "really") == 0:
-		return change{"drop", func(l *Log) error { return l.Drop(m.id) }, []state{nil}}
+		return m.dropping()
 	case kind == "front" && last != 0:
 		n := rapid.IntRange(1, len(m.holds)).Draw(t, "n")
-		return deleting("delete front", first, m.holds[n-1].Index, append(state{}, m.holds[n:]...))
+		return m.deleting("delete front", first, m.holds[n-1].Index, append(state{}, m.holds[n:]...))
 	case kind == "end" && last != 0:
 		m.term++
 		n := rapid.IntRange(max(0, len(m.holds)-4), len(m.holds)-1).Draw(t, "keep")
-		return deleting("delete end", m.holds[n].Index, last, append(state{}, m.holds[:n]...))
+		return m.deleting("delete end", m.holds[n].Index, last, append(state{}, m.holds[:n]...))
 	case kind == "all" && last != 0:
-		return deleting("delete all", first, last, state{})
+		return m.deleting("delete all", first, last, state{})
 	}
 	if last == 0 {
 		last = rapid.SampledFrom([]uint64{0, 99, 1 << 33}).Draw(t, "start")
 	}
+	var sizes []int
+	for range rapid.Uint64Range(1, 5).Draw(t, "count") {
+		sizes = append(sizes, rapid.SampledFrom([]int{0, 8, 100, 100, 500, 1500, 6000}).Draw(t, "size"))
+	}
+	return m.storing(last, sizes)
+}
+
+func (m *model) creating() change {
+	return change{"create", func(l *Log) error { return l.Create(m.id) }, []state{{}}}
+}
+
+func (m *model) dropping() change {
+	return change{"drop", func(l *Log) error { return l.Drop(m.id) }, []state{nil}}
+}
+
+// storing stores entries of these sizes behind last.
+func (m *model) storing(last uint64, sizes []int) change {
 	var batch state
 	var after []state
-	for i := range rapid.Uint64Range(1, 5).Draw(t, "count") {
-		batch = append(batch, entry(last+1+i, m.term, rapid.SampledFrom([]int{0, 8, 100, 100, 500, 1500, 6000}).Draw(t, "size")))
+	for i, size := range sizes {
+		batch = append(batch, entry(last+1+uint64(i), m.term, size))
 		after = append(after, append(append(state{}, m.holds...), batch...))
 	}
-	return change{fmt.Sprintf("store %v", batch), onView(func(v *View) error { return v.StoreLogs(batch) }), after}
+	return change{fmt.Sprintf("store %v", batch), m.onView(func(v *View) error { return v.StoreLogs(batch) }), after}
+}
+
+func (m *model) deleting(name string, from, to uint64, left state) change {
+	return change{fmt.Sprintf("%s %d to %d", name, from, to), m.onView(func(v *View) error { return v.DeleteRange(from, to) }), []state{left}}
+}
+
+func (m *model) onView(do func(*View) error) func(*Log) error {
+	return func(l *Log) error {
+		v, err := l.View(m.id)
+		if err != nil {
+			return err
+		}
+		return do(v)
+	}
+}
+
+// become notes how a change ended, and reports whether the machine is still on.
+func (m *model) become(t rapid.TB, c change, err error) (on bool) {
+	t.Helper()
+	switch {
+	case err == nil:
+		m.holds, m.refused = c.after[len(c.after)-1], nil
+	case errors.Is(err, errCrash) || errors.Is(err, errFault):
+		m.refused = append(m.refused, c.after...)
+		m.term++
+	default:
+		t.Fatalf("replica %s: %s: %v", m.id, c.name, err)
+	}
+	return !errors.Is(err, errCrash)
 }
 
 // TestCrashesAndFaultsLoseNothing: whatever fails, and at whatever step of the disk the
@@ -125,7 +159,7 @@ func live(t *rapid.T, d *fakeDisk, models []*model) {
 
 // wantAfterCrash fails unless the view holds what it may, which it then holds for good.
 // It reports false if the machine goes off meanwhile.
-func (m *model) wantAfterCrash(t *rapid.T, l *Log) bool {
+func (m *model) wantAfterCrash(t rapid.TB, l *Log) bool {
 	t.Helper()
 	got, err := readState(l, m.id)
 	if errors.Is(err, errCrash) {
@@ -158,16 +192,8 @@ func together(t *rapid.T, l *Log, models []*model) bool {
 	wg.Wait()
 	on := true
 	for i, m := range models {
-		switch err := errs[i]; {
-		case changes[i].do == nil:
-		case err == nil:
-			m.holds, m.refused = changes[i].after[len(changes[i].after)-1], nil
-		case errors.Is(err, errCrash) || errors.Is(err, errFault):
-			m.refused = append(m.refused, changes[i].after...)
-			m.term++
-			on = on && !errors.Is(err, errCrash)
-		default:
-			t.Fatalf("replica %s: %s: %v", m.id, changes[i].name, err)
+		if changes[i].do != nil {
+			on = m.become(t, changes[i], errs[i]) && on
 		}
 	}
 	return on

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/ringraft/ringraft/internal/mutant"
 )
 
 const fileMode fs.FileMode = 0o600
@@ -68,6 +70,9 @@ func (d directory) list() ([]string, error) {
 }
 
 func (d directory) sync() error {
+	if mutant.SkipDirSync {
+		return nil
+	}
 	f, err := os.Open(string(d))
 	if err != nil {
 		return err
@@ -79,7 +84,13 @@ func (d directory) sync() error {
 type osFile struct{ *os.File }
 
 func (f osFile) reserve(size int64) error { return reserve(f.File, size) }
-func (f osFile) sync() error              { return syncContent(f.File) }
+
+func (f osFile) sync() error {
+	if mutant.SkipSync {
+		return nil
+	}
+	return syncContent(f.File)
+}
 
 func (f osFile) size() (int64, error) {
 	stat, err := f.Stat()

@@ -3,6 +3,8 @@ package sharedlog
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/ringraft/ringraft/internal/mutant"
 )
 
 // writer is the only one who writes segments. It writes what is pending, all at once,
@@ -74,7 +76,9 @@ func (w *writer) write(b batch) error {
 	sealRecords(records, seg.number, off+flushHead)
 	flushHeader{uint32(len(records)), w.flush + 1}.put(b.buf, seg.number, off)
 	if err := put(seg, off, alignedBytes(b.buf)); err != nil {
-		w.active = nil
+		if !mutant.WriteBehindFailure {
+			w.active = nil
+		}
 		return err
 	}
 	w.landed(seg, off+size, b, off)

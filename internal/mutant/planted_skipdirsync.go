@@ -1,0 +1,5 @@
+//go:build mutant_skipdirsync
+
+package mutant
+
+const planted = "skipdirsync"

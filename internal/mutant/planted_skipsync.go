@@ -1,0 +1,5 @@
+//go:build mutant_skipsync
+
+package mutant
+
+const planted = "skipsync"

@@ -1,0 +1,5 @@
+//go:build mutant_writebehindfailure
+
+package mutant
+
+const planted = "writebehindfailure"
