@@ -128,6 +128,7 @@ func (c *Cache) split(d *directory, h uint64) {
 	if one.depth == d.depth {
 		c.entries += int64(d.entries())
 		d.double()
+		c.moved += uint64(d.entries())
 	}
 	two := leaf{slot: one.slot, depth: one.depth + 1, prefix: one.prefix<<1 | 1}
 	*one = leaf{slot: one.slot, depth: one.depth + 1, prefix: one.prefix << 1}
@@ -174,11 +175,7 @@ func (c *Cache) merge(d *directory, h uint64) {
 func (c *Cache) shrink(d *directory) {
 	for d.fully == 0 && d.depth > 0 {
 		d.halve()
+		c.moved += uint64(d.entries())
 		c.entries -= int64(d.entries())
-		for i := range d.entries() {
-			if c.leaves.at(d.at(i)).depth == d.depth {
-				d.fully++
-			}
-		}
 	}
 }

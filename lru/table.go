@@ -8,11 +8,11 @@ import (
 
 // A slot's table is a tree of one level: the first bits of a key's hash say where in the
 // directory its leaf is, and a leaf that is full splits by one more bit. So no change
-// touches more than some leaves, but for the doubling of a directory, which copies a byte
-// per item at most. (Fagin, Nievergelt, Pippenger, Strong: Extendible hashing,
+// touches more than some leaves, but for the doubling of a directory, which writes 256 KiB
+// at most: a slot with more than three million items has leaves behind leaves. (Fagin, Nievergelt, Pippenger, Strong: Extendible hashing,
 // ACM TODS 4(3), 1979.)
 
-const maxDepth = 31 // bits of the longest prefix
+const maxDepth = 16 // bits of the longest prefix
 
 // directory is the table of one slot. It has an entry for each value of the first depth
 // bits, which is a leaf; several entries may have the same.
@@ -75,7 +75,7 @@ func (d *directory) double() {
 	d.depth++
 }
 
-// halve undoes double, which leaves fully to be counted.
+// halve undoes double.
 func (d *directory) halve() {
 	halved := make([]uint32, d.entries()/2)
 	for i := range halved {
@@ -83,6 +83,15 @@ func (d *directory) halve() {
 	}
 	d.leaves, d.root, d.fully = halved, halved[0], 0
 	d.depth--
+	if d.depth == 0 {
+		d.fully = 1
+		return
+	}
+	for i := 0; i < len(halved); i += 2 {
+		if halved[i] != halved[i+1] { // else they are one leaf's, whose depth is less
+			d.fully += 2
+		}
+	}
 }
 
 // hashOf is the order of a slot's keys. Its first bits are others than those that make
