@@ -9,6 +9,7 @@ import "time"
 const (
 	raceEnabled = true
 	simSeeds    = 4     // simulations in the short profile
+	leaderFlaps = 5     // failures of a leader's links in a simulation
 	maxRecords  = 5_000 // of real data
 	bankTime    = 12 * time.Second
 )

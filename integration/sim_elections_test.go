@@ -289,7 +289,7 @@ func TestSimFailingLinksOfALeaderElectNobody(t *testing.T) {
 					t.Parallel()
 					bubble.Test(t, func(t *testing.T) {
 						c := newSettledCluster(t, nodes, 4, nodes)
-						c.flap(40, of.longest, c.linksOfALeader(name, of.links))
+						c.flap(leaderFlaps, of.longest, c.linksOfALeader(name, of.links))
 					})
 				})
 			}
