@@ -7,7 +7,8 @@ import "time"
 const (
 	raceEnabled = false
 	simSeeds    = 10     // simulations in the short profile
-	leaderFlaps = 40     // failures of a leader's links in a simulation
+	linkFlaps   = 150    // failures of a link in a simulation
+	leaderFlaps = 40     // of a leader's links
 	maxRecords  = 20_000 // of real data
 	bankTime    = 25 * time.Second
 )

@@ -9,7 +9,8 @@ import "time"
 const (
 	raceEnabled = true
 	simSeeds    = 4     // simulations in the short profile
-	leaderFlaps = 5     // failures of a leader's links in a simulation
+	linkFlaps   = 40    // failures of a link in a simulation
+	leaderFlaps = 5     // of a leader's links
 	maxRecords  = 5_000 // of real data
 	bankTime    = 12 * time.Second
 )

@@ -249,7 +249,7 @@ func TestSimFlappingLinksElectNobody(t *testing.T) {
 				t.Parallel()
 				bubble.Test(t, func(t *testing.T) {
 					c := newPatientCluster(t, of.nodes, 4, of.replicas)
-					c.flap(150, 300*time.Millisecond, c.oneLink(name))
+					c.flap(linkFlaps, 300*time.Millisecond, c.oneLink(name))
 				})
 			})
 		}
@@ -265,7 +265,7 @@ func TestSimFailingLinksElectNobody(t *testing.T) {
 				t.Parallel()
 				bubble.Test(t, func(t *testing.T) {
 					c := newSettledCluster(t, of.nodes, 4, of.replicas)
-					c.flap(150, 3*time.Second, c.oneLink(name))
+					c.flap(linkFlaps, 3*time.Second, c.oneLink(name))
 				})
 			})
 		}
