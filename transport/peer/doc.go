@@ -28,7 +28,9 @@
 //	  payload
 //
 // Senders append frames to a buffer; one goroutine per connection writes whatever
-// is there, so that frames of many groups share a system call.
+// is there, so that frames of many groups share a system call. A frame of more than 256 KiB
+// goes in parts, which are frames too, with what else there is between them: no group's
+// heartbeats wait for another's large values.
 //
 // # What hashicorp/raft is offered, and what it is not
 //

@@ -31,6 +31,7 @@ const (
 
 	kindBeats       kind = 15 // heartbeats, see heartbeat.go
 	kindBeatReplies kind = 16 // answers to them
+	kindPart        kind = 17 // a part of a long frame; id: how many bytes of it follow
 )
 
 const (
@@ -92,6 +93,11 @@ func readFrame(r *bufio.Reader, limit int) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
+	return checkBody(body, sum)
+}
+
+// checkBody takes a body of at least minBodySize bytes apart that should have this sum.
+func checkBody(body []byte, sum uint32) (frame, error) {
 	if checksum(body) != sum {
 		return frame{}, errors.New("frame is damaged: its checksum differs")
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	magic           = "ringpeer"
-	protocolVersion = 2
+	protocolVersion = 3
 	preambleSize    = len(magic) + 2 // magic, version
 	maxHandshake    = 8 << 10        // bytes of an introduction
 	maxName         = 255            // bytes of each part of an Identity

@@ -228,7 +228,7 @@ func TestAnotherVersionIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i, err := decodeIntroduction(f.payload); err != nil || i.refusal != "protocol versions differ: 99 there, 2 here" {
+	if i, err := decodeIntroduction(f.payload); err != nil || i.refusal != "protocol versions differ: 99 there, 3 here" {
 		t.Errorf("told %+v, %v", i, err)
 	}
 }

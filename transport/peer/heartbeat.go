@@ -106,7 +106,9 @@ func (s *session) sendBeats(done <-chan struct{}) {
 		case <-done:
 			return
 		}
-		s.putBeats(s.beats.take())
+		if b := s.beats.take(); len(b) > 0 {
+			s.out.post(kindBeats, 0, func(frame []byte) []byte { return append(frame, b...) })
+		}
 	}
 }
 
@@ -115,15 +117,6 @@ func (s *session) sendBeats(done <-chan struct{}) {
 func (c Config) untilRound(atLeast time.Duration) time.Duration {
 	then := time.Duration(time.Now().Add(atLeast).UnixNano())
 	return atLeast + c.HeartbeatWait - then%c.HeartbeatWait
-}
-
-// putBeats fails only where their senders' deadlines pass too, or the session has ended.
-func (s *session) putBeats(b []byte) {
-	ctx, cancel := context.WithTimeout(s.link.net.ctx, s.link.net.cfg.AppendTimeout)
-	defer cancel()
-	if len(b) > 0 {
-		_ = s.out.put(ctx, kindBeats, 0, "", func(frame []byte) []byte { return append(frame, b...) })
-	}
 }
 
 // takeBeats hands the answers of a frame to those who wait for them.

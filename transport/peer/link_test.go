@@ -91,7 +91,7 @@ func TestSendersWaitForRoomUntilTheirDeadline(t *testing.T) {
 		}
 		out := from.(*replica).net.links["b"].current().out
 		out.mu.Lock()
-		pending := len(out.pending)
+		pending := len(out.pending) + out.behind
 		out.mu.Unlock()
 		if pending < 1<<20 || pending > 2<<20+1000 {
 			t.Errorf("%d bytes pending, want no more than the bound and one message", pending)

@@ -1,10 +1,12 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -21,8 +23,10 @@ type outbox struct {
 
 	mu      sync.Mutex
 	pending []byte
+	long    [][]byte // frames that leave in parts, the first one's bytes that have not left
+	behind  int      // bytes of long
 	spare   []byte
-	room    chan struct{} // not nil while a sender waits; closed when pending is taken
+	room    chan struct{} // not nil while a sender waits; closed when something is taken
 	err     error         // why it was closed
 }
 
@@ -35,7 +39,7 @@ func newOutbox(limit, maxFrame int) *outbox {
 func (o *outbox) put(ctx context.Context, k kind, id uint64, target string, encode func([]byte) []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.err == nil && len(o.pending) >= o.limit {
+	for o.err == nil && len(o.pending)+o.behind >= o.limit {
 		if err := o.waitLocked(ctx); err != nil {
 			return err
 		}
@@ -43,8 +47,9 @@ func (o *outbox) put(ctx context.Context, k kind, id uint64, target string, enco
 	return o.appendLocked(k, id, target, encode)
 }
 
-// post appends a small frame without waiting, for answers that nobody can wait for.
-// What a peer may let pile up is bounded by the deadline of the writer that it stops.
+// post appends a small frame without waiting, for answers that nobody can wait for, and for
+// heartbeats, of which a replica has one under way. What a peer may let pile up is bounded by the
+// deadline of the writer that it stops.
 func (o *outbox) post(k kind, id uint64, encode func([]byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,15 +77,36 @@ func (o *outbox) appendLocked(k kind, id uint64, target string, encode func([]by
 	}
 	before := len(o.pending)
 	o.pending = appendFrame(o.pending, k, id, target, encode)
-	if size := len(o.pending) - before - headSize; size > o.maxFrame {
+	switch size := len(o.pending) - before - headSize; {
+	case size > o.maxFrame:
 		o.pending = o.pending[:before]
 		return fmt.Errorf("message of %d bytes, at most %d can be sent", size, o.maxFrame)
+	case isLong(size):
+		o.setAsideLocked(before)
 	}
+	o.wake()
+	return nil
+}
+
+// setAsideLocked moves a long frame, which is what is pending from an offset on.
+func (o *outbox) setAsideLocked(from int) {
+	frame := o.pending[from:]
+	if from > 0 {
+		frame = bytes.Clone(frame)
+		o.pending = o.pending[:from]
+	} else {
+		o.pending = nil
+	}
+	o.long = append(o.long, frame)
+	o.behind += len(frame)
+}
+
+// wake has run look for what is to be written.
+func (o *outbox) wake() {
 	select {
 	case o.kick <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // run writes what is pending until close is called or a write fails.
@@ -103,18 +129,43 @@ func (o *outbox) run(w io.Writer) error {
 	}
 }
 
-// take returns what is pending. That may be nothing: what woke run can have gone with
-// what it took before.
+// take returns what is pending and a part of a long frame. That may be nothing: what woke run
+// can have gone with what it took before.
 func (o *outbox) take() []byte {
+	b, part, left := o.next()
+	if len(part) > 0 {
+		b = appendPart(b, part, left)
+	}
+	return b
+}
+
+// next takes what is pending, and the next part of a long frame, of which left bytes are left.
+func (o *outbox) next() (pending, part []byte, left int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.pending) == 0 {
-		return nil
+	if len(o.pending) == 0 && len(o.long) == 0 {
+		return nil, nil, 0
 	}
-	b := o.pending
+	pending = o.pending
 	o.pending, o.spare = o.spare[:0], nil
+	if len(o.long) > 0 {
+		part, left = o.cutLocked()
+	}
 	o.wakeLocked()
-	return b
+	return pending, part, left
+}
+
+func (o *outbox) cutLocked() (part []byte, left int) {
+	frame := o.long[0]
+	part, o.long[0] = frame[:min(len(frame), partSize)], frame[min(len(frame), partSize):]
+	o.behind -= len(part)
+	if left = len(o.long[0]); left == 0 {
+		o.long = slices.Delete(o.long, 0, 1)
+	}
+	if len(o.long) > 0 {
+		o.wake()
+	}
+	return part, left
 }
 
 func (o *outbox) giveBack(b []byte) {
@@ -140,7 +191,7 @@ func (o *outbox) close(err error) {
 	if o.err != nil {
 		return
 	}
-	o.err, o.pending, o.spare = err, nil, nil
+	o.err, o.pending, o.long, o.spare = err, nil, nil, nil
 	close(o.done)
 	o.wakeLocked()
 }

@@ -145,8 +145,9 @@ func (c *inbound) end(err error) {
 }
 
 func (c *inbound) read() error {
+	frames := frameReader{r: c.reader, limit: c.net.cfg.MaxFrame}
 	for {
-		f, err := readFrame(c.reader, c.net.cfg.MaxFrame)
+		f, err := frames.next()
 		if err != nil {
 			return err
 		}

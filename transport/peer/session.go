@@ -99,8 +99,9 @@ func (s *session) ping(done <-chan struct{}) {
 
 // read hands answers to those who wait for them, until the connection ends.
 func (s *session) read() error {
+	frames := frameReader{r: s.reader, limit: s.link.net.cfg.MaxFrame}
 	for {
-		f, err := readFrame(s.reader, s.link.net.cfg.MaxFrame)
+		f, err := frames.next()
 		if err != nil {
 			return fmt.Errorf("connection to node %q lost: %w", s.link.node, err)
 		}
