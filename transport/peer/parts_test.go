@@ -37,7 +37,7 @@ func sent(t interface{ Fatal(...any) }, o *outbox, during func()) []byte {
 		wire.Write(b)
 		o.giveBack(b)
 	}
-	if o.behind != 0 || o.long != nil && len(o.long) != 0 {
+	if o.behind != 0 || len(o.long) != 0 {
 		t.Fatal("the outbox still has bytes of long frames")
 	}
 	return wire.Bytes()
