@@ -97,7 +97,7 @@ func auditTable(t fataler, c *Cache) []uint32 {
 
 func auditMemory(t fataler, c *Cache) {
 	t.Helper()
-	in, single, held := inUse(c.cells.singles), int64(0), map[*pool]int64{}
+	in, single, held := inUse(c.cells.singles), int64(0), int64(len(c.cells.pool.spare)*cellChunk)
 	for i := range c.cells.singles.length {
 		single += int64(len(*c.cells.single.at(i)))
 	}
@@ -108,24 +108,22 @@ func auditMemory(t fataler, c *Cache) {
 		in += inUse(class.dense)
 		bytes := 0
 		for i, chunk := range class.chunks {
-			if bytes += len(chunk); len(chunk) != class.pool.chunk && (i > 0 || len(class.chunks) > 1) {
+			if bytes += len(chunk); len(chunk) != cellChunk && (i > 0 || len(class.chunks) > 1) {
 				t.Fatalf("the class of %d bytes has a chunk of %d", class.size, len(chunk))
 			}
 		}
-		held[class.pool] += int64(bytes)
-		if used := int(class.length * class.size); used > bytes || used+class.pool.chunk <= bytes || used == 0 && bytes > 0 {
+		held += int64(bytes)
+		if used := int(class.length * class.size); used > bytes || used+cellChunk <= bytes || used == 0 && bytes > 0 {
 			t.Fatalf("the class of %d bytes holds %d for %d", class.size, bytes, used)
 		}
 	}
-	for pool, bytes := range held {
-		if bytes += int64(len(pool.spare) * pool.chunk); bytes != pool.held {
-			t.Fatalf("the chunks of %d bytes have %d together, want %d", pool.chunk, pool.held, bytes)
-		}
+	if held != c.cells.pool.held {
+		t.Fatalf("the chunks have %d bytes together, want %d", c.cells.pool.held, held)
 	}
 	if in != c.length {
 		t.Fatalf("%d cells in use, want %d", in, c.length)
 	}
-	if free := len(c.nodes.chunks)*chunkLen - int(c.numbers.length); free >= 2*chunkLen {
+	if free := c.nodes.held() - int64(c.numbers.length); free >= 2*chunkLen*rowLen {
 		t.Fatalf("there is room for %d nodes more", free)
 	}
 	if f := c.Footprint(); f.Used > f.Held {

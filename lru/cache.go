@@ -48,7 +48,7 @@ type Cache struct {
 	leafCount uint32 // with number 0, unless there is none yet
 	entries   int64  // of directories, beside the first of each
 
-	nodes   vector[node]
+	nodes   rows[node]
 	numbers dense // of nodes, with the root
 	cells   cells
 	order   order

@@ -2,6 +2,7 @@ package lru
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 )
 
@@ -13,15 +14,16 @@ import (
 const (
 	cellHead = 4
 
-	fineStep    = 4       // bytes from one size to the next, for small cells
-	fineMax     = 1 << 10 // bytes of the largest small cell
-	fineChunk   = 64 << 10
-	coarseMax   = 16 << 10 // bytes of the largest cell that shares its chunk
-	coarseChunk = 128 << 10
-	coarseStep  = 9 // the number of cells per chunk falls by a part in so many from one size to the next
+	fineStep   = 4        // bytes from one size to the next, up to 256; twice as many up to each doubling of that
+	fineMax    = 1 << 10  // bytes of the largest small cell
+	coarseMax  = 16 << 10 // bytes of the largest cell that shares its chunk
+	coarseStep = 9        // the number of cells per chunk falls by a part in so many from one size to the next
 
-	spareChunks = 4  // of one length
-	parts       = 16 // of a chunk, one of which is the first that a class gets
+	// cellChunk is large, as a collection looks at each chunk once, whatever its size; no
+	// larger, as whoever needs one may wait for all its pages.
+	cellChunk   = 192 << 10
+	cellPart    = cellChunk / 32 // the first that a class gets; doubled some times it is a chunk
+	spareChunks = 4
 )
 
 // Lasting is the length in bytes over which a value is never written over: it lies in an
@@ -33,12 +35,12 @@ const Lasting = coarseMax
 // number in there; the classes are those of sizes, and behind them the one of cells that
 // are allocations of their own.
 type cells struct {
-	classes      []class
-	fineClasses  int // of small cells, which come first
-	fine, coarse *pool
-	singles      dense
-	single       vector[[]byte]
-	alone        int64 // bytes of single cells
+	classes     []class
+	fineClasses int // of small cells, which come first
+	pool        *pool
+	singles     dense
+	single      vector[[]byte]
+	alone       int64 // bytes of single cells
 }
 
 // class is the cells of one size.
@@ -51,21 +53,24 @@ type class struct {
 }
 
 func newCells() cells {
-	a := cells{fine: &pool{chunk: fineChunk}, coarse: &pool{chunk: coarseChunk}}
-	for size := fineStep; size <= fineMax; size += fineStep {
-		a.classes = append(a.classes, newClass(size, a.fine))
+	a := cells{pool: new(pool)}
+	for size, step := fineStep, fineStep; size <= fineMax; size += step {
+		a.classes = append(a.classes, newClass(size, a.pool))
+		if size == 64*step {
+			step *= 2
+		}
 	}
 	a.fineClasses = len(a.classes)
-	for n := coarseChunk / fineMax; n >= coarseChunk/coarseMax; n -= max(1, n/coarseStep) {
-		if size := coarseChunk / n; size > fineMax {
-			a.classes = append(a.classes, newClass(size, a.coarse))
+	for n := cellChunk / fineMax; n >= cellChunk/coarseMax; n -= max(1, n/coarseStep) {
+		if size := cellChunk / n; size > fineMax {
+			a.classes = append(a.classes, newClass(size, a.pool))
 		}
 	}
 	return a
 }
 
 func newClass(size int, from *pool) class {
-	return class{size: uint32(size), perChunk: uint32(from.chunk / size), pool: from}
+	return class{size: uint32(size), perChunk: uint32(cellChunk / size), pool: from}
 }
 
 // classOf returns the class of the smallest cells that hold a key and a value of these
@@ -73,7 +78,8 @@ func newClass(size int, from *pool) class {
 func (a *cells) classOf(key, value int) int {
 	size := cellHead + key + value
 	if size <= fineMax {
-		return (size+fineStep-1)/fineStep - 1
+		doublings := max(0, bits.Len(uint(size-1))-8)
+		return (size-1)>>(2+doublings) + 32*doublings
 	}
 	i, _ := slices.BinarySearchFunc(a.classes[a.fineClasses:], size, func(c class, size int) int { return int(c.size) - size })
 	return a.fineClasses + i
@@ -154,10 +160,10 @@ func (c *class) fit() {
 		return
 	}
 	if len(c.chunks) <= 1 {
-		c.fitFirst(c.pool.chunk)
+		c.fitFirst(cellChunk)
 	}
 	for len(c.chunks) < need {
-		c.chunks = append(c.chunks, c.pool.take(c.pool.chunk))
+		c.chunks = append(c.chunks, c.pool.take(cellChunk))
 	}
 }
 
@@ -183,23 +189,21 @@ func (c *class) fitFirst(need int) {
 }
 
 // held returns the bytes of all chunks and single cells.
-func (a *cells) held() int64 { return a.fine.held + a.coarse.held + a.alone }
+func (a *cells) held() int64 { return a.pool.held + a.alone }
 
-// pool is chunks of one length and of parts of it. It keeps a few whole ones that no class
-// needs.
+// pool is chunks and parts of them. It keeps a few whole ones that no class needs.
 type pool struct {
-	chunk int   // bytes of a whole chunk
 	held  int64 // bytes of all chunks
 	spare [][]byte
 }
 
-// take returns a chunk for need bytes, of a part or two, four, eight … parts of a whole one.
+// take returns a chunk for need bytes, of a part or two, four, eight … parts.
 func (p *pool) take(need int) []byte {
-	length := p.chunk / parts
+	length := cellPart
 	for length < need {
 		length *= 2
 	}
-	if last := len(p.spare) - 1; last >= 0 && length == p.chunk {
+	if last := len(p.spare) - 1; last >= 0 && length == cellChunk {
 		chunk := p.spare[last]
 		p.spare[last], p.spare = nil, p.spare[:last]
 		return chunk
@@ -209,7 +213,7 @@ func (p *pool) take(need int) []byte {
 }
 
 func (p *pool) give(chunk []byte) {
-	if len(chunk) == p.chunk && len(p.spare) < spareChunks {
+	if len(chunk) == cellChunk && len(p.spare) < spareChunks {
 		p.spare = append(p.spare, chunk)
 		return
 	}

@@ -38,10 +38,10 @@ func TestMemoryFollowsTheItems(t *testing.T) {
 	slack := func(c *Cache) (bytes int64) {
 		for _, class := range c.cells.classes {
 			if class.length > 0 {
-				bytes += int64(class.pool.chunk) / 2
+				bytes += cellChunk / 2
 			}
 		}
-		return bytes + spareChunks*(fineChunk+coarseChunk) + 3*chunkLen*leafSize
+		return bytes + spareChunks*cellChunk + 3*chunkLen*leafSize
 	}
 	check := func(c *Cache, when string) {
 		t.Helper()
@@ -90,7 +90,7 @@ func TestUpdatesOfSizesLeaveNoHoles(t *testing.T) {
 		}
 		f := c.Footprint()
 		t.Logf("round %d, up to %d bytes: used %d, held %d", round, size, f.Used, f.Held)
-		if bound := f.Used + f.Used/8 + 256*fineChunk/2 + 8*coarseChunk; f.Held > bound {
+		if bound := f.Used + f.Used/8 + 256*cellChunk/2 + 8*cellChunk; f.Held > bound {
 			t.Errorf("round %d: %d bytes are held for %d used, want %d at most", round, f.Held, f.Used, bound)
 		}
 	}
@@ -126,9 +126,52 @@ func TestNoCallMovesMuch(t *testing.T) {
 			if most := uint64(3*leafLen + min(64<<10, items/slots/leafLen*8)); worst == 0 || worst > most {
 				t.Errorf("a call moved %d items and entries, want %d at most", worst, most)
 			}
-			if places := c.expiry.places.held(); c.Len() != 0 || c.leafCount > 1 || places > chunkLen {
+			if places := c.expiry.places.held(); c.Len() != 0 || c.leafCount > 1 || places > sparseLen {
 				t.Errorf("%d items, %d leaves, %d places in the expiry order are left", c.Len(), c.leafCount-1, places)
 			}
 		})
 	}
+}
+
+// TestCellsFitClosely: of all sizes of cells a record gets the smallest that holds it, and
+// wastes a thirty-second of it up to 1 KiB, an eighth of it above, but for a few bytes.
+func TestCellsFitClosely(t *testing.T) {
+	t.Parallel()
+	a := newCells()
+	for value := range coarseMax - cellHead + 1 {
+		size, kind := cellHead+value, a.classOf(0, value)
+		class := a.classes[kind]
+		if int(class.size) < size || kind > 0 && int(a.classes[kind-1].size) >= size {
+			t.Fatalf("%d bytes get a cell of %d", size, class.size)
+		}
+		if most := max(fineStep-1, size/32); size <= fineMax && int(class.size)-size > most {
+			t.Fatalf("%d bytes get a cell of %d", size, class.size)
+		}
+		if size > fineMax && int(class.size)-size > size/8 {
+			t.Fatalf("%d bytes get a cell of %d", size, class.size)
+		}
+	}
+	if kind := a.classOf(0, coarseMax-cellHead+1); !a.isSingle(kind) {
+		t.Fatalf("more than %d bytes share a chunk", coarseMax)
+	}
+}
+
+// TestFewPieces: a collection's sweep takes about a microsecond for each allocation,
+// whatever its size, so there must be few.
+func TestFewPieces(t *testing.T) {
+	t.Parallel()
+	const items = 300_000
+	c, value := New(), make([]byte, 136)
+	for i := range items {
+		slot, key := uint16(i%256), fmt.Appendf(nil, "key:%012d", i)
+		c.Put(slot, key, Item{Value: value, Deadline: int64(1 + i)})
+	}
+	pieces := len(c.nodes.vector.chunks) + len(c.leaves.chunks) + len(c.expiry.heap.vector.chunks) + len(c.expiry.places.chunks)
+	for _, class := range c.cells.classes {
+		pieces += len(class.chunks)
+	}
+	if most := int(c.Footprint().Held / (64 << 10)); pieces < 100 || pieces > most {
+		t.Errorf("%d pieces of memory for %d items, want %d at most", pieces, items, most)
+	}
+	audit(t, c)
 }

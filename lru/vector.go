@@ -27,6 +27,21 @@ func (v *vector[T]) fit(length uint32) {
 // held returns for how many elements there is room.
 func (v *vector[T]) held() int64 { return int64(len(v.chunks)) * chunkLen }
 
+// rowLen is how many small elements lie where a vector has one.
+const rowLen = 8
+
+// rows is a vector of small elements, which has a chunk for more of them: a collection
+// looks at each chunk once, whatever its size.
+type rows[T any] struct{ vector vector[[rowLen]T] }
+
+func (r *rows[T]) at(i uint32) *T { return &r.vector.at(i / rowLen)[i%rowLen] }
+
+func (r *rows[T]) fit(length uint32) {
+	r.vector.fit(uint32((uint64(length) + rowLen - 1) / rowLen))
+}
+
+func (r *rows[T]) held() int64 { return r.vector.held() * rowLen }
+
 // dense hands out the numbers from 0 to its length, so that those in use lie side by
 // side but for one hole at most. The hole makes taking and giving back in turn, as
 // eviction does, free of moves.

@@ -104,9 +104,10 @@ func TestReadIntoMemoryDoesNotAllocate(t *testing.T) {
 
 func TestStatsTellOfMemory(t *testing.T) {
 	t.Parallel()
+	const records, size = 5000, 500
 	f := New(Config{})
-	fill(t, f, 1000, 500)
-	if s := f.Stats(); s.MemoryUsed < 1000*500 || s.MemoryHeld < s.MemoryUsed || s.MemoryHeld > 2*s.MemoryUsed {
-		t.Errorf("%d bytes used, %d held; want over the %d of the values, and at most twice as many held", s.MemoryUsed, s.MemoryHeld, 1000*500)
+	fill(t, f, records, size)
+	if s := f.Stats(); s.MemoryUsed < records*size || s.MemoryHeld < s.MemoryUsed || s.MemoryHeld > 2*s.MemoryUsed {
+		t.Errorf("%d bytes used, %d held; want over the %d of the values, and at most twice as many held", s.MemoryUsed, s.MemoryHeld, records*size)
 	}
 }
