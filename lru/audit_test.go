@@ -123,7 +123,7 @@ func auditMemory(t fataler, c *Cache) {
 	if in != c.length {
 		t.Fatalf("%d cells in use, want %d", in, c.length)
 	}
-	if free := c.nodes.held() - int64(c.numbers.length); free >= 2*chunkLen*rowLen {
+	if free := len(c.nodes.chunks)*chunkLen - int(c.numbers.length); free >= (1+nodeChunks)*chunkLen {
 		t.Fatalf("there is room for %d nodes more", free)
 	}
 	if f := c.Footprint(); f.Used > f.Held {

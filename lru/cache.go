@@ -48,7 +48,7 @@ type Cache struct {
 	leafCount uint32 // with number 0, unless there is none yet
 	entries   int64  // of directories, beside the first of each
 
-	nodes   rows[node]
+	nodes   vector[node]
 	numbers dense // of nodes, with the root
 	cells   cells
 	order   order
@@ -68,6 +68,7 @@ func New() *Cache { return newCache(hashOf) }
 
 func newCache(hash func(key []byte) uint64) *Cache {
 	c := &Cache{hash: hash, cells: newCells(), numbers: dense{length: 1}}
+	c.nodes.perPiece, c.expiry.heap.perPiece = nodeChunks, dueChunks
 	c.nodes.fit(1)
 	c.order.nodes = &c.nodes
 	return c

@@ -19,9 +19,7 @@ const (
 	coarseMax  = 16 << 10 // bytes of the largest cell that shares its chunk
 	coarseStep = 9        // the number of cells per chunk falls by a part in so many from one size to the next
 
-	// cellChunk is large, as a collection looks at each chunk once, whatever its size; no
-	// larger, as whoever needs one may wait for all its pages.
-	cellChunk   = 192 << 10
+	cellChunk   = piece
 	cellPart    = cellChunk / 32 // the first that a class gets; doubled some times it is a chunk
 	spareChunks = 4
 )

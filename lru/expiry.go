@@ -9,7 +9,7 @@ import (
 // it. Slot and key break ties, so that the order of expiry does not depend on the order
 // in which the heap was built. The methods that need slot and key are the cache's.
 type expiry struct {
-	heap   rows[due]
+	heap   vector[due]
 	length uint32
 	places sparse // of each node in the heap
 }
@@ -125,33 +125,30 @@ func (c *Cache) endsBefore(a, b due) bool {
 	return cmp.Or(cmp.Compare(m.slot, n.slot), bytes.Compare(c.key(a.node), c.key(b.node))) < 0
 }
 
-// sparseLen is how many numbers share a chunk of sparse.
-const sparseLen = chunkLen * rowLen
-
 // sparse is a number for some of the nodes, in chunks of which only those are there that
 // have one.
 type sparse struct {
-	chunks []*[sparseLen]uint32
+	chunks []*[chunkLen]uint32
 	there  int64 // chunks
 }
 
-func (s *sparse) get(i uint32) uint32 { return s.chunks[i/sparseLen][i%sparseLen] }
+func (s *sparse) get(i uint32) uint32 { return s.chunks[i/chunkLen][i%chunkLen] }
 
 func (s *sparse) set(i, x uint32) {
-	if missing := int(i/sparseLen) + 1 - len(s.chunks); missing > 0 {
-		s.chunks = append(s.chunks, make([]*[sparseLen]uint32, missing)...)
+	if missing := int(i/chunkLen) + 1 - len(s.chunks); missing > 0 {
+		s.chunks = append(s.chunks, make([]*[chunkLen]uint32, missing)...)
 	}
-	chunk := &s.chunks[i/sparseLen]
+	chunk := &s.chunks[i/chunkLen]
 	if *chunk == nil {
-		*chunk = new([sparseLen]uint32)
+		*chunk = new([chunkLen]uint32)
 		s.there++
 	}
-	(*chunk)[i%sparseLen] = x
+	(*chunk)[i%chunkLen] = x
 }
 
 // cut lets go of chunks that are for nodes from length on only.
 func (s *sparse) cut(length uint32) {
-	for need := int(length/sparseLen) + 1; len(s.chunks) > need; {
+	for need := int(length/chunkLen) + 1; len(s.chunks) > need; {
 		last := len(s.chunks) - 1
 		if s.chunks[last] != nil {
 			s.there--
@@ -162,4 +159,4 @@ func (s *sparse) cut(length uint32) {
 }
 
 // held returns for how many nodes there is room.
-func (s *sparse) held() int64 { return s.there * sparseLen }
+func (s *sparse) held() int64 { return s.there * chunkLen }

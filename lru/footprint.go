@@ -10,6 +10,13 @@ const (
 	directorySize = 40
 )
 
+// How many chunks are allocated at once: an even number, so that they fill pages of Go's
+// heap.
+const (
+	nodeChunks = piece / (chunkLen * nodeSize) &^ 1
+	dueChunks  = piece / (chunkLen * dueSize) &^ 1
+)
+
 // Footprint is a replica's memory for its items. It depends on the history of the cache,
 // and is no part of the state that replicas agree on.
 type Footprint struct {

@@ -7,7 +7,7 @@ package lru
 //
 // A ring: node 0, the root, stands before the old end and behind the young end.
 type order struct {
-	nodes  *rows[node]
+	nodes  *vector[node]
 	mark   uint32 // the youngest old node; the root if there is none
 	length int
 	olds   int // nodes from the old end up to the mark

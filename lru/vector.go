@@ -1,46 +1,55 @@
 package lru
 
-// chunkLen is how many elements a chunk of a vector has.
-const chunkLen = 512
+const (
+	// chunkLen is how many elements a chunk of a vector has.
+	chunkLen = 512
+	// piece is the most bytes that are allocated at once, for chunks or for cells. A
+	// collection looks at each piece once, whatever its size, so they are large; whoever
+	// needs one may wait for all its pages, so they are no larger.
+	piece = 192 << 10
+)
 
 // vector is memory for elements that are numbered from 0 on. It grows and shrinks by
-// chunks, so that nothing is copied and no call waits for more than one chunk.
-type vector[T any] struct{ chunks []*[chunkLen]T }
+// pieces, so that nothing is copied and no call waits for more than one: by chunks as
+// long as they are few, then by perPiece of them at once.
+type vector[T any] struct {
+	chunks   []*[chunkLen]T
+	perPiece int // chunks; 0 is 1
+}
 
 // at returns the element i, for which fit has made room. It stays where it is.
 func (v *vector[T]) at(i uint32) *T { return &v.chunks[i/chunkLen][i%chunkLen] }
 
-// fit makes room for length elements, and lets go of chunks that they don't need but
-// for one, so that a length that goes up and down by one allocates nothing.
+// fit makes room for length elements, and lets go of pieces that they don't need, but
+// for a chunk, so that a length that goes up and down by one allocates nothing.
 func (v *vector[T]) fit(length uint32) {
 	need := int((uint64(length) + chunkLen - 1) / chunkLen)
 	for len(v.chunks) < need {
-		v.chunks = append(v.chunks, new([chunkLen]T))
+		chunks := make([][chunkLen]T, v.step(len(v.chunks)))
+		for i := range chunks {
+			v.chunks = append(v.chunks, &chunks[i])
+		}
 	}
-	for len(v.chunks) > need+1 {
-		last := len(v.chunks) - 1
-		v.chunks[last] = nil
-		v.chunks = v.chunks[:last]
+	for {
+		kept := len(v.chunks) - v.step(len(v.chunks)-1)
+		if kept <= need {
+			return
+		}
+		clear(v.chunks[kept:])
+		v.chunks = v.chunks[:kept]
 	}
+}
+
+// step returns how many chunks the piece has that the chunk i is in.
+func (v *vector[T]) step(i int) int {
+	if i < v.perPiece {
+		return 1
+	}
+	return max(v.perPiece, 1)
 }
 
 // held returns for how many elements there is room.
 func (v *vector[T]) held() int64 { return int64(len(v.chunks)) * chunkLen }
-
-// rowLen is how many small elements lie where a vector has one.
-const rowLen = 8
-
-// rows is a vector of small elements, which has a chunk for more of them: a collection
-// looks at each chunk once, whatever its size.
-type rows[T any] struct{ vector vector[[rowLen]T] }
-
-func (r *rows[T]) at(i uint32) *T { return &r.vector.at(i / rowLen)[i%rowLen] }
-
-func (r *rows[T]) fit(length uint32) {
-	r.vector.fit(uint32((uint64(length) + rowLen - 1) / rowLen))
-}
-
-func (r *rows[T]) held() int64 { return r.vector.held() * rowLen }
 
 // dense hands out the numbers from 0 to its length, so that those in use lie side by
 // side but for one hole at most. The hole makes taking and giving back in turn, as
