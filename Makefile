@@ -61,7 +61,7 @@ ENTRIES ?= 500000
 PEER_ROWS = writes,groups,reads,linearizable
 MEASURE = exec bin/peers -runs $(RUNS) -time $(TIME) -steady $(STEADY) -entries $(ENTRIES)
 bench: build bench-build
-	@$(MEASURE) -systems ringraft,echo -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
+	@$(MEASURE) -systems ringraft,echo,bare -rows "$(ROWS)" -out "$(or $(OUT),bench-out/bench.json)"
 
 # bench-micro runs the micro-benchmarks of codec, memory, state machine and batcher, COUNT
 # times, and compares them with docs/baselines. Those are of one machine: to compare two

@@ -120,8 +120,11 @@ func (l *lab) build(ctx context.Context) error {
 			return err
 		}
 	}
-	if slices.Contains(l.systems, echo) {
-		if err := l.goBuild(ctx, echo, "./echo"); err != nil {
+	for _, bound := range []string{echo, bare} {
+		if !slices.Contains(l.systems, bound) {
+			continue
+		}
+		if err := l.goBuild(ctx, bound, "./"+bound); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@
 //	busy.go     how busy the machine was meanwhile
 //	load/       the load on etcd and NATS, a process of its own
 //	echo/       what a server costs that only reads and writes
+//	bare/       what entries cost that are only sent and stored
 package main
 
 import (

@@ -42,7 +42,7 @@ func drawings() []drawing {
 }
 
 func color(system string) string {
-	return map[string]string{ringraft: "#1f6feb", etcd: "#1a7f37", nats: "#bc4c00", redis: "#cf222e", echo: "#8c959f"}[system]
+	return map[string]string{ringraft: "#1f6feb", etcd: "#1a7f37", nats: "#bc4c00", redis: "#cf222e", echo: "#8c959f", bare: "#57606a"}[system]
 }
 
 // drawAll draws the figures of the JSON file into the directory.

@@ -22,13 +22,14 @@ const (
 	rowSnapshot     = "snapshot"
 	rowMemory       = "memory"
 	rowIdle         = "idle"
+	rowBare         = "bare"
 )
 
 func rowNames() []string {
-	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowSteady, rowSnapshot, rowMemory, rowIdle}
+	return []string{rowWrites, rowGroups, rowReads, rowLinearizable, rowMixed, rowKill, rowSilence, rowSteady, rowSnapshot, rowMemory, rowIdle, rowBare}
 }
 
-func systemNames() []string { return []string{ringraft, etcd, nats, redis, echo} }
+func systemNames() []string { return []string{ringraft, etcd, nats, redis, echo, bare} }
 
 // The units of what is read.
 const (
@@ -48,6 +49,7 @@ const (
 	answered      = "% answered"
 	bytesOver     = "B over key and value"
 	collectionCPU = "ms of CPU"
+	cpuOfEach     = "µs of CPU for each"
 )
 
 // scenario is a system, started in one way, and what is measured of it. Cases of one
@@ -117,6 +119,7 @@ func scenarios() []scenario {
 		{rowIdle, ringraft, "4 groups", startRingraft(4, false), idleness(4)},
 		{rowIdle, ringraft, "16 groups", startRingraft(16, false), idleness(16)},
 		{rowIdle, ringraft, "64 groups", startRingraft(64, false), idleness(64)},
+		{rowBare, bare, "three processes", startBare, bareEntries()},
 	}
 }
 
