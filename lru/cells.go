@@ -76,7 +76,7 @@ func newClass(size int, from *pool) class {
 func (a *cells) classOf(key, value int) int {
 	size := cellHead + key + value
 	if size <= fineMax {
-		doublings := max(0, bits.Len(uint(size-1))-8)
+		doublings := max(0, bits.Len(uint(size-1))-8) // of 256, up to which there are 64 classes; 32 for each
 		return (size-1)>>(2+doublings) + 32*doublings
 	}
 	i, _ := slices.BinarySearchFunc(a.classes[a.fineClasses:], size, func(c class, size int) int { return int(c.size) - size })
